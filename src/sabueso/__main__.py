@@ -1,0 +1,5 @@
+"""`python -m sabueso`."""
+
+from .cli import main
+
+main()

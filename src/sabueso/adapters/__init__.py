@@ -1,0 +1,92 @@
+"""Wakes an adapter when the person's program imports the library that it is named for.
+
+An adapter is one module (or a folder of one name) of this package with
+  LIBRARIES: tuple[str, ...]   the modules whose import wakes it, once they have run
+  PROVIDES: tuple[str, ...]    the evidence names that it records
+  install(recorder) -> Callable[[], None]   puts the hooks in, and returns their undo
+Adding a file is enough: the list below is made from the folder. Only the head of each file is imported before its library is.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.machinery
+import importlib.util
+import os
+import sys
+from collections.abc import Callable
+
+from ..capture.recorder import Recorder
+
+# file name = first library that wakes it; a file for a library under another name says so here
+WAKES = {"torch": ("torch",), "sklearn": ("sklearn.base",)}
+
+
+def names() -> list[str]:
+    """The adapters in this folder, sorted."""
+    found = {e.name.removesuffix(".py") for e in os.scandir(os.path.dirname(__file__)) if e.name.endswith(".py") or e.is_dir()}
+    return sorted(n for n in found if not n.startswith("_"))
+
+
+class Waker:
+    """Installs adapters as their libraries are imported; `undo` takes all of them out again."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.recorder = recorder
+        self._undo: dict[str, Callable[[], None]] = {}
+        self._waits = {library: name for name in names() for library in WAKES.get(name, (name,))}
+
+    def start(self) -> None:
+        """Watch for imports; what is imported already is woken now."""
+        sys.meta_path.insert(0, self)  # type: ignore[arg-type]
+        for library in [x for x in self._waits if x in sys.modules and not _half_imported(x)]:
+            self.wake(library)
+
+    def undo(self) -> None:
+        if self in sys.meta_path:
+            sys.meta_path.remove(self)  # type: ignore[arg-type]
+        for undo in reversed(list(self._undo.values())):
+            undo()
+        self._undo.clear()
+
+    def wake(self, library: str) -> None:
+        """Install the adapter of a library; a failing one is kept as our own error and stays asleep."""
+        name = self._waits.pop(library, None)
+        if name is None or name in self._undo:
+            return
+        try:
+            module = importlib.import_module(f"{__name__}.{name}")
+            self._undo[name] = module.install(self.recorder)
+        except Exception as error:
+            self.recorder.own_error(name, error)
+
+    # ---- the import system's side
+
+    def find_spec(self, fullname: str, path: object = None, target: object = None) -> importlib.machinery.ModuleSpec | None:
+        """Find the module as everybody would, and wake its adapter once it has run."""
+        if fullname not in self._waits:
+            return None
+        for finder in sys.meta_path:
+            spec = None if finder is self else finder.find_spec(fullname, path, target)  # type: ignore[arg-type]
+            if spec is not None:
+                if spec.loader is not None and hasattr(spec.loader, "exec_module"):
+                    _after(spec.loader, lambda: self.wake(fullname))
+                return spec
+        return None
+
+
+def _after(loader: object, call: Callable[[], None]) -> None:
+    """Run `call` once the loader has executed its module; the loader itself stays the one that everybody knows."""
+    run = loader.exec_module  # type: ignore[attr-defined]
+
+    def exec_module(module: object) -> None:
+        del loader.exec_module  # type: ignore[attr-defined]
+        run(module)
+        call()
+
+    loader.exec_module = exec_module  # type: ignore[attr-defined]
+
+
+def _half_imported(name: str) -> bool:
+    spec = getattr(sys.modules[name], "__spec__", None)
+    return bool(getattr(spec, "_initializing", False))

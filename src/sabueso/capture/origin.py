@@ -1,0 +1,57 @@
+"""The person's own file and line for a call: the innermost frame outside installed packages, the standard library and us."""
+
+from __future__ import annotations
+
+import os
+import sys
+import sysconfig
+from types import CodeType, FrameType
+
+OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_paths = {sysconfig.get_paths()[k] for k in ("stdlib", "platstdlib", "purelib", "platlib")} | {os.path.dirname(os.__file__)}
+INSTALLED = tuple(p + os.sep for p in sorted(_paths | {os.path.realpath(p) for p in _paths}))
+_known: dict[str, bool] = {}
+
+
+def is_users(filename: str) -> bool:
+    """Is that file the person's own?"""
+    known = _known.get(filename)
+    if known is None:
+        name = filename if os.path.isabs(filename) else os.path.abspath(filename)
+        known = _known[filename] = not (
+            filename.startswith("<")
+            or name.startswith(OWN)
+            or name.startswith(INSTALLED)
+            or f"{os.sep}site-packages{os.sep}" in name
+            or f"{os.sep}dist-packages{os.sep}" in name
+        )
+    return known
+
+
+def user_frame(frame: FrameType | None = None) -> FrameType | None:
+    """The innermost frame that runs the person's code."""
+    f = frame if frame is not None else sys._getframe(1)
+    while f is not None and not is_users(f.f_code.co_filename):
+        f = f.f_back
+    return f
+
+
+def user_line(frame: FrameType | None = None) -> tuple[str | None, int | None]:
+    """(absolute file, line) of the person's call; (None, None) outside of any."""
+    f = user_frame(frame if frame is not None else sys._getframe(1))
+    return (absolute(f.f_code), f.f_lineno) if f is not None else (None, None)
+
+
+def user_stack(frame: FrameType | None = None, most: int = 8) -> list[tuple[str, int, str]]:
+    """(file, line, function) of the person's frames, innermost first."""
+    f, found = frame if frame is not None else sys._getframe(1), []
+    while f is not None and len(found) < most:
+        if is_users(f.f_code.co_filename):
+            found.append((absolute(f.f_code), f.f_lineno, f.f_code.co_name))
+        f = f.f_back
+    return found
+
+
+def absolute(code: CodeType) -> str:
+    """A code object's file as an absolute path."""
+    return os.path.abspath(code.co_filename)

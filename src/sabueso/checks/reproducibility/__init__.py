@@ -1,0 +1,1 @@
+"""Faults of this stage, one a file."""

@@ -1,0 +1,60 @@
+"""Explain: folds consequences under the earliest sufficient cause; what is left are the culprits, at most three."""
+
+from __future__ import annotations
+
+from ..catalogue import Check
+from ..diagnoses import Diagnosis
+from ..findings import Finding
+from ..runs import Run
+from ..stages import rank_of
+from .order import weight
+
+MOST = 3  # one answer, at most two rivals beside it
+
+
+def explain(diagnosis: Diagnosis, checks: dict[str, Check], run: Run) -> Diagnosis:
+    """Fill `explained_by` and `explains`, and set the culprits."""
+    for effect in diagnosis.findings:
+        causes = [c for c in diagnosis.findings if c is not effect and explains(c, effect, checks)]
+        if causes:
+            effect.explained_by = min(causes, key=lambda c: (depth(c, diagnosis.findings, checks), weight(c))).id
+    by_id = {f.id: f for f in diagnosis.findings}
+    for effect in diagnosis.findings:
+        root, seen = effect, {effect.id}
+        while root.explained_by is not None and root.explained_by not in seen:
+            root = by_id[root.explained_by]
+            seen.add(root.id)
+        if root is not effect:
+            effect.explained_by = root.id
+            root.explains.append(effect.id)
+    culprits = [f for f in diagnosis.findings if f.explained_by is None and f.severity != "note"]
+    diagnosis.culprits = once_a_check(sorted(culprits, key=weight))[:MOST]
+    return diagnosis
+
+
+def explains(cause: Finding, effect: Finding, checks: dict[str, Check]) -> bool:
+    """Is the effect known to follow from the cause, and came it no earlier?"""
+    known = effect.check in cause.covers or (cause.check in checks and effect.check in checks[cause.check].leads_to)
+    if not known or cause.severity == "note":
+        return False
+    mutual = cause.check in effect.covers or (effect.check in checks and cause.check in checks[effect.check].leads_to)
+    if mutual and weight(effect) < weight(cause):
+        return False
+    if rank_of(cause.stage) < rank_of(effect.stage):
+        return True
+    if cause.place.step is None or effect.place.step is None:
+        return True
+    return cause.place.step <= effect.place.step
+
+
+def depth(cause: Finding, findings: list[Finding], checks: dict[str, Check]) -> int:
+    """How many findings stand before this one: the root of a chain has none."""
+    return sum(1 for c in findings if c is not cause and explains(c, cause, checks))
+
+
+def once_a_check(culprits: list[Finding]) -> list[Finding]:
+    """One check may find many places of the same fault: the strongest stands for them."""
+    kept: dict[str, Finding] = {}
+    for finding in culprits:
+        kept.setdefault(finding.check, finding)
+    return list(kept.values())

@@ -1,0 +1,54 @@
+"""Finding: what a check concluded, with the place and the numbers that convince."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from .places import NOWHERE, Place
+
+SEVERITIES = ("note", "warning", "error")  # worth knowing; likely; the result is wrong or will be
+
+
+@dataclass(slots=True)
+class Finding:
+    """One answer of one check.
+
+    `evidence` holds two to five (what, value, expected) triples; `verified` is "fact" (an exact fact such as shapes or row identities),
+    a dictionary {how, before, after} (an experiment), or None: then it reads as suspected. `explains` and `explained_by` are filled by
+    the diagnosis. `covers` names further checks whose findings at a later point this one accounts for.
+    """
+
+    says: str
+    place: Place = NOWHERE
+    evidence: list[tuple[str, Any, Any]] = field(default_factory=list)
+    remedy: str = ""
+    severity: str = ""  # empty: the check's own
+    confidence: float = 0.8
+    verified: str | dict[str, Any] | None = None
+    covers: tuple[str, ...] = ()
+    check: str = ""
+    stage: str = ""
+    id: str = ""
+    explained_by: str | None = None
+    explains: list[str] = field(default_factory=list)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The finding in the diagnosis format 1 (DESIGN section 6)."""
+        return {
+            "id": self.id, "check": self.check, "stage": self.stage, "severity": self.severity, "confidence": round(self.confidence, 3),
+            "place": self.place.as_dict(),
+            "evidence": [{"what": w, "value": v, "expected": e} for w, v, e in self.evidence],
+            "says": self.says, "remedy": self.remedy, "explained_by": self.explained_by, "explains": self.explains,
+            "verified": self.verified,
+        }  # fmt: skip
+
+    @classmethod
+    def of(cls, data: dict[str, Any]) -> Finding:
+        """From the diagnosis format."""
+        return cls(
+            says=data["says"], place=Place.of(data.get("place")), remedy=data.get("remedy", ""), severity=data["severity"],
+            evidence=[(e["what"], e["value"], e["expected"]) for e in data.get("evidence", ())], confidence=data["confidence"],
+            verified=data.get("verified"), check=data["check"], stage=data["stage"], id=data["id"],
+            explained_by=data.get("explained_by"), explains=list(data.get("explains", ())),
+        )  # fmt: skip

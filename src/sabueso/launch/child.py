@@ -1,0 +1,61 @@
+"""In the watched program: capture wakes before its first line runs."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+
+from ..adapters import Waker
+from ..capture import crash, traces
+from ..capture.recorder import Recorder
+
+active: Recorder | None = None  # the recorder of this process, for `sabueso.watch` and the pytest plugin
+
+
+def wake(folder: str, root: str) -> None:
+    """Record into the run folder for the life of this process. `root` is where our package lies, for the imports that come later."""
+    global active
+    if active is not None:
+        return
+    wanted = os.environ.get("SABUESO_WANTED")
+    recorder = Recorder(folder, frozenset(wanted.split(",")) if wanted else None, float(os.environ.get("SABUESO_BUDGET", "0.01")))
+    if recorder.failed:
+        return
+    active = recorder
+    if root not in sys.path and not _installed(root):
+        sys.path.append(root)
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=recorder.forked)
+    traces.watch_exceptions(lambda error: crash.tell(recorder, error))
+    Waker(recorder).start()
+    atexit.register(recorder.at_exit)
+
+
+def start(folder: str, budget: float) -> Waker:
+    """Record in this process until `stop` (for `sabueso.watch`)."""
+    global active
+    active = Recorder(folder, None, budget)
+    waker = Waker(active)
+    waker.start()
+    return waker
+
+
+def told(error: BaseException) -> None:
+    """An exception leaves a watched block."""
+    if active is not None:
+        crash.tell(active, error)
+
+
+def stop(waker: Waker) -> None:
+    """Say the last words and take every hook out."""
+    global active
+    if active is not None:
+        active.at_exit()
+    waker.undo()
+    active = None
+
+
+def _installed(root: str) -> bool:
+    """Could `import sabueso` be answered without us?"""
+    return any(os.path.isdir(os.path.join(p, "sabueso")) for p in sys.path if p) or os.path.basename(root) == "site-packages"
