@@ -1,0 +1,40 @@
+"""PyTorch: steps, losses, modules, gradients, data.
+
+The parts are the modules of this folder that have an `install(watch)`; they share one Watch (see watch.py for its moments and state). In
+an ordinary step only the optimizers' global hooks, `torch.autograd.backward` and the loader's `__next__` are touched; module hooks and the
+function mode are in during sampled steps and the first calls of an evaluation (arming.py).
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Callable
+
+from ...capture.recorder import Recorder
+from .watch import Watch
+
+LIBRARIES = ("torch",)
+PROVIDES = (
+    "train_loss", "learning_rate", "gradient_norm", "optimizer", "optimizer_use", "model", "model_input", "parameters", "zeroed", "mode",
+    "evaluation", "loss_call", "broadcast", "softmax_dim", "graph_cut", "scheduler", "weights_loaded", "rebuilt",
+)  # fmt: skip
+
+
+def install(recorder: Recorder) -> Callable[[], None]:
+    """Put the parts' hooks in; returns the undo."""
+    watch = Watch(recorder)
+    for name in parts():
+        try:
+            part = importlib.import_module(f"{__name__}.{name}")
+            if hasattr(part, "install"):
+                part.install(watch)
+        except Exception as error:  # one part that cannot be put in leaves the others at work
+            recorder.own_error(f"torch.{name}", error)
+    return watch.undo
+
+
+def parts() -> list[str]:
+    """The modules of this folder, sorted."""
+    found = (e.name.removesuffix(".py") for e in os.scandir(os.path.dirname(__file__)) if e.name.endswith(".py"))
+    return sorted(n for n in found if not n.startswith("_"))

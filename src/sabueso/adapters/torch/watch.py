@@ -1,0 +1,97 @@
+"""Watch: what all parts of one installation of the torch adapter share."""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from ...capture.around import Patches
+from ...capture.recorder import Recorder, guarded
+
+EARLY = frozenset({1, 2, 3, 4})  # steps that are looked at closely in any case; then every power of two
+MOMENTS = ("on_backward", "after_backward", "before_step", "after_step", "on_forward", "on_evaluation", "on_loss_call", "on_arm", "on_disarm")
+
+
+class Watch:
+    """State and moments of one installation; a part is a module of this folder with `install(watch)`, found by itself.
+
+    A part hangs its functions on moments with `watch.hang(moment, part, call)`. Each call is guarded by itself: an error is kept under the
+    part's name and silences that part alone. Moments and what their calls get:
+
+      on_backward(tensors, arguments)      before torch.autograd.backward or .grad runs its graph; `tensors` is a tuple
+      after_backward(tensors, arguments)   when it returned: gradients are there (not for autograd.grad)
+      before_step(optimizer)               before parameters change. Where a closure computes the gradients (L-BFGS, Lightning) this
+                                           comes before them: `watch.closure` is True then, and gradients are to be read in after_step
+      after_step(optimizer)                parameters have changed, gradients are still there
+      on_forward(root, inputs, outputs)    armed only: the outermost module call returned (inputs: args and kwargs as one tuple)
+      on_evaluation(root, inputs, outputs) the same within a window of evaluation (no gradients, or eval mode)
+      on_loss_call(call)                   armed only: a loss function was called; see losses.LossCall
+      on_arm(), on_disarm()                a sampled step begins, ends
+
+    State (read it, do not set it):
+      recorder, patches   what everything is recorded with and patched with; patches are undone by the adapter's undo
+      step                number of the step in progress: 0 before the first optimizer step is done. One step is one turn of the loop: where
+                          several optimizers take turns it counts turns; without any optimizer it counts backward calls
+      backwards           backward calls so far
+      armed               this step is sampled: module hooks and the function mode are in
+      evaluating          a window of evaluation is open
+      optimizers          optimizers by id: Held(number, weak reference, steps, ...), see steps.py
+      compiled            torch.compile is in use: never armed
+      schedule(step)      is the coming step (counted from 1) of an optimizer to be armed? `watch.schedule = mine` replaces it
+    """
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.recorder, self.patches = recorder, Patches()
+        self.step = self.backwards = 0
+        self.armed = self.evaluating = self.compiled = self.closure = False
+        self.optimizers: dict[int, Any] = {}
+        self.models: weakref.WeakSet[Any] = weakref.WeakSet()
+        self.schedule: Callable[[int], bool] = dense_early
+        self.parts: dict[str, Any] = {}  # what a part wants others to find, by its name
+        self._undo: list[Callable[[], Any]] = []
+        for moment in MOMENTS:
+            setattr(self, moment, [])
+
+    def hang(self, moment: str, part: str, call: Callable[..., Any]) -> None:
+        """Have `call` run at a moment; its errors are kept under the part's name."""
+        getattr(self, moment).append((f"torch.{part}", call))
+
+    def tell(self, moment: str, *arguments: Any) -> None:
+        """Run what hangs on a moment. Called from within hooks that are guarded already."""
+        for part, call in getattr(self, moment):
+            if part not in self.recorder.off:
+                try:
+                    call(*arguments)
+                except Exception as error:
+                    self.recorder.own_error(part, error)
+
+    def guard(self, part: str) -> Callable[[Any], Any]:
+        """A decorator for hooks put into torch: `guarded` under the part's name."""
+        return guarded(f"torch.{part}", self.recorder)
+
+    def around(self, part: str, owner: Any, name: str, before: Any = None, after: Any = None) -> None:
+        """Patches.around with both hooks guarded."""
+        guard = self.guard(part)
+        self.patches.around(owner, name, guard(before) if before else None, guard(after) if after else None)
+
+    def at_undo(self, call: Callable[[], Any]) -> None:
+        """Have `call` run when the adapter is taken out."""
+        self._undo.append(call)
+
+    def undo(self) -> None:
+        """Take everything out of torch again."""
+        while self._undo:
+            self._undo.pop()()
+        self.patches.undo()
+
+
+def dense_early(step: int) -> bool:
+    """Steps 1 to 4 and then the powers of two."""
+    return step in EARLY or step & (step - 1) == 0
+
+
+def loaded(name: str) -> Any:
+    """A module that the program has imported, or None; nothing is imported for us."""
+    return sys.modules.get(name)
