@@ -19,7 +19,12 @@ from collections.abc import Callable
 from ..capture.recorder import Recorder
 
 # file name = first library that wakes it; a file for a library under another name says so here
-WAKES = {"torch": ("torch",), "sklearn": ("sklearn.base",)}
+# one library may wake several files, in the order of their names
+WAKES = {
+    "torch": ("torch",),
+    "sklearn": ("sklearn.base",),
+    "metrics": ("sklearn.metrics",),
+}
 
 
 def names() -> list[str]:
@@ -34,7 +39,10 @@ class Waker:
     def __init__(self, recorder: Recorder) -> None:
         self.recorder = recorder
         self._undo: dict[str, Callable[[], None]] = {}
-        self._waits = {library: name for name in names() for library in WAKES.get(name, (name,))}
+        self._waits: dict[str, list[str]] = {}
+        for name in names():
+            for library in WAKES.get(name, (name,)):
+                self._waits.setdefault(library, []).append(name)
 
     def start(self) -> None:
         """Watch for imports; what is imported already is woken now."""
@@ -50,15 +58,15 @@ class Waker:
         self._undo.clear()
 
     def wake(self, library: str) -> None:
-        """Install the adapter of a library; a failing one is kept as our own error and stays asleep."""
-        name = self._waits.pop(library, None)
-        if name is None or name in self._undo:
-            return
-        try:
-            module = importlib.import_module(f"{__name__}.{name}")
-            self._undo[name] = module.install(self.recorder)
-        except Exception as error:
-            self.recorder.own_error(name, error)
+        """Install the adapters of a library; a failing one is kept as our own error and stays asleep."""
+        for name in self._waits.pop(library, ()):
+            if name in self._undo:
+                continue
+            try:
+                module = importlib.import_module(f"{__name__}.{name}")
+                self._undo[name] = module.install(self.recorder)
+            except Exception as error:
+                self.recorder.own_error(name, error)
 
     # ---- the import system's side
 
