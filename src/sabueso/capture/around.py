@@ -7,34 +7,75 @@ the line of a warning are what they were; the fall-back adds one, which `traces.
 
 from __future__ import annotations
 
-import functools
+import sys
 import types
 from collections.abc import Callable
 from typing import Any
 
-try:
-    from .._native import Around as _Around  # type: ignore[import-not-found]
-except ImportError:
 
-    class _Around:  # type: ignore[no-redef]
-        """The fall-back in Python; see the module."""
+class PlainAround:
+    """The fall-back in Python; see the module. All that is asked of it, but for the above, is answered by the function."""
 
-        def __init__(self, function: Callable[..., Any], before: Callable[..., Any] | None, after: Callable[..., Any] | None) -> None:
-            self.__wrapped__, self._before, self._after = function, before, after
-            functools.update_wrapper(self, function)
+    __slots__ = ("_function", "_before", "_after", "__weakref__")
 
-        def __call__(self, *args: Any, **kwargs: Any) -> Any:
-            token = self._before(args, kwargs) if self._before is not None else None
-            result = self.__wrapped__(*args, **kwargs)
-            if self._after is not None:
-                self._after(token, result, args, kwargs)
-            return result
+    def __init__(
+        self, function: Callable[..., Any], before: Callable[..., Any] | None = None, after: Callable[..., Any] | None = None
+    ) -> None:
+        for name, value in (("_function", function), ("_before", before), ("_after", after)):
+            object.__setattr__(self, name, value)
 
-        def __get__(self, instance: object, owner: type | None = None) -> Any:
-            return self if instance is None else types.MethodType(self, instance)
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        function, before, after = (object.__getattribute__(self, n) for n in ("_function", "_before", "_after"))
+        token = _dropping(before, args, dict(kwargs)) if before is not None else None
+        result = function(*args, **kwargs)
+        if after is not None:
+            _dropping(after, token, result, args, kwargs)
+        return result
 
-        def __reduce__(self) -> Any:
-            return _itself, (self.__wrapped__,)
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        binds = hasattr(type(object.__getattribute__(self, "_function")), "__get__")
+        return self if instance is None or not binds else types.MethodType(self, instance)
+
+    def __getattribute__(self, name: str) -> Any:
+        function = object.__getattribute__(self, "_function")
+        if name == "__wrapped__":
+            return function
+        return (
+            object.__getattribute__(self, name)
+            if name in ("__reduce__", "__reduce_ex__", "__get__", "__call__")
+            else getattr(function, name)
+        )
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self.__wrapped__, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        delattr(self.__wrapped__, name)
+
+    def __hash__(self) -> int:
+        return hash(self.__wrapped__)
+
+    def __eq__(self, other: object) -> bool:
+        return bool(self.__wrapped__ == (other.__wrapped__ if type(other) is PlainAround else other))
+
+    def __repr__(self) -> str:
+        return repr(self.__wrapped__)
+
+    def __reduce__(self) -> Any:
+        """By name where the name leads here, as functions are pickled; else the function itself travels."""
+        home = sys.modules.get(getattr(self, "__module__", None) or "")
+        name = getattr(self, "__qualname__", "")
+        return name if getattr(home, name, None) is self else (_itself, (self.__wrapped__,))
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return self.__reduce__()
+
+
+def _dropping(hook: Callable[..., Any], *args: Any) -> Any:
+    try:
+        return hook(*args)
+    except Exception:  # kept in the run by `guarded`; never the program's
+        return None
 
 
 def _itself(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -42,7 +83,10 @@ def _itself(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-Around = _Around
+try:
+    from .._native import Around
+except ImportError:
+    Around = PlainAround  # type: ignore[assignment, misc]
 
 
 class Patches:
@@ -57,7 +101,7 @@ class Patches:
         held = vars(owner).get(name) if own else getattr(owner, name, None)
         kind = type(held) if isinstance(held, (staticmethod, classmethod)) else None
         function = held.__func__ if kind else held
-        if function is None or isinstance(function, Around) or not callable(function):
+        if function is None or type(function) is Around or isinstance(function, type) or not callable(function):
             return
         wrapped = Around(function, before, after)
         self.put(owner, name, kind(wrapped) if kind else wrapped)

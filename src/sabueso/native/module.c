@@ -1,0 +1,36 @@
+/* sabueso._native: what must be cheap in every step, or must leave no frame. The package works without it. */
+#include "native.h"
+
+/* peek(address, bytes) and poke(address, bytes): for the states of random generators, whose layout capture/randomness.py proves first. */
+static PyObject *peek(PyObject *Py_UNUSED(module), PyObject *args) {
+    unsigned long long address;
+    Py_ssize_t size;
+    if (!PyArg_ParseTuple(args, "Kn", &address, &size)) return NULL;
+    return PyBytes_FromStringAndSize((const char *)(uintptr_t)address, size);
+}
+
+static PyObject *poke(PyObject *Py_UNUSED(module), PyObject *args) {
+    unsigned long long address;
+    Py_buffer held;
+    if (!PyArg_ParseTuple(args, "Ky*", &address, &held)) return NULL;
+    memcpy((void *)(uintptr_t)address, held.buf, held.len);
+    PyBuffer_Release(&held);
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef functions[] = {{"peek", peek, METH_VARARGS, "peek(address, size) -> bytes"},
+                                  {"poke", poke, METH_VARARGS, "poke(address, bytes)"},
+                                  {NULL, NULL, 0, NULL}};
+
+static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "sabueso._native", NULL, -1, functions, NULL, NULL, NULL, NULL};
+
+PyMODINIT_FUNC PyInit__native(void) {
+    PyObject *module;
+    if (around_ready() < 0 || reader_ready() < 0) return NULL;
+    if ((module = PyModule_Create(&definition)) == NULL) return NULL;
+    if (PyModule_AddObjectRef(module, "Around", (PyObject *)&AroundType) < 0 || PyModule_AddObjectRef(module, "Reader", (PyObject *)&ReaderType) < 0) {
+        Py_DECREF(module);
+        return NULL;
+    }
+    return module;
+}
