@@ -18,6 +18,7 @@ from .origin import user_line
 
 F = TypeVar("F", bound=Callable[..., Any])
 MOST_OWN_ERRORS = 20
+MOST_LOGS = 100  # of one process number
 
 
 class Recorder:
@@ -36,6 +37,7 @@ class Recorder:
         self.off: set[str] = set()  # adapters that failed and are silent now
         self.failed = False
         self.busy = threading.local()
+        self.shared: dict[str, Any] = {}  # what several adapters know together, by name
         self._lock = threading.RLock()
         self._series: dict[tuple[str, Place], int] = {}
         self._errors = 0
@@ -140,10 +142,15 @@ class Recorder:
             self.failed = True
 
     def _open(self) -> None:
-        try:
-            self._log = Log(self.folder / f"{os.getpid()}-{self._forks}.log")
-        except OSError:
-            self.failed = True
+        for number in range(MOST_LOGS):  # a process that replaces its program (os.execv) keeps its number and has a log already
+            try:
+                self._log = Log(self.folder / f"{os.getpid()}-{number}.log")
+                return
+            except FileExistsError:
+                continue
+            except OSError:
+                break
+        self.failed = True
 
 
 def guarded(adapter: str, recorder: Recorder) -> Callable[[F], F]:

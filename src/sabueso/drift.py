@@ -1,0 +1,155 @@
+"""Drift: has a column moved, by how much, and is it more than anyone would act on? On mergeable counts alone.
+
+A column is counted in bins whose edges come from the reference (numbers: quantiles) or by level. For counts r, s of n and m rows
+(N = n + m) orthonormal polynomials h1..h4 of the pooled mid-rank give d_j = mean(h_j | current) - mean(h_j | reference): location, spread,
+skew and tails, in standard deviations. The effect is what is left of them when the noise is taken off, on one scale for numbers and levels
+(for a shift of a normal column 0.98 times Cohen's d); p asks "more than `least`?" and not "any at all?", so that a million rows do not
+turn 0.005 standard deviations into an alarm. Measured on 1,000 to 1,000,000 rows: research/data-anchors.md, section 7.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+LEAST = 0.02  # standard deviations: nobody acts on less
+BINS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """`p` of "no more than the least effect", the `effect` in standard deviations, and its parts (location, spread, skew, tails)."""
+
+    p: float = 1.0
+    effect: float = 0.0
+    parts: list[float] = field(default_factory=list)
+
+
+def edges(values: np.ndarray, bins: int = BINS) -> np.ndarray:
+    """Inner edges at the quantiles of the finite values."""
+    finite = values[np.isfinite(values)]
+    return np.unique(np.quantile(finite, np.arange(1, bins) / bins)) if len(finite) else np.zeros(0)
+
+
+def count(values: np.ndarray, inner: np.ndarray) -> np.ndarray:
+    """How many finite values lie in each bin."""
+    finite = values[np.isfinite(values)]
+    return np.bincount(np.searchsorted(inner, finite, side="left"), minlength=len(inner) + 1)
+
+
+def numbers(reference: Sequence[float], current: Sequence[float], least: float = LEAST) -> Moved:
+    """Compare the counts of a numeric column on common bins."""
+    parts, chi2, df, n, m = _components(np.asarray(reference, float), np.asarray(current, float))
+    if df == 0:
+        return Moved()
+    weight = n * m / (n + m)
+    squares, noncentral = parts * parts * weight, least**2 * weight
+    ps = [noncentral_chi2(squares[0], 1, noncentral), noncentral_chi2(squares.sum(), len(parts), noncentral)]
+    if df > len(parts):
+        ps.append(noncentral_chi2(chi2, df, noncentral))
+    effect = math.sqrt(max(0.0, (squares.sum() - len(parts)) / weight))
+    return Moved(together(ps), effect, [float(d) for d in parts])
+
+
+def levels(reference: Sequence[float], current: Sequence[float], least: float = LEAST) -> Moved:
+    """Compare the counts by level, in one order of levels; rare ones are pooled, unseen ones held against the Good-Turing expectation."""
+    r, s = np.asarray(reference, float), np.asarray(current, float)
+    n, m = r.sum(), s.sum()
+    if n == 0 or m == 0:
+        return Moved()
+    expected = (r + s) * min(n, m) / (n + m)
+    big, small = expected >= 5, expected < 5
+    rs, ss = r[big], s[big]
+    if expected[small].sum() >= 5:
+        rs, ss = np.append(rs, r[small].sum()), np.append(ss, s[small].sum())
+    if len(rs) < 2:
+        return Moved()
+    parts_n, parts_m = rs.sum(), ss.sum()
+    share = (rs + ss) / (rs + ss).sum()
+    chi2 = float(((rs - parts_n * share) ** 2 / (parts_n * share) + (ss - parts_m * share) ** 2 / (parts_m * share)).sum())
+    df, weight = len(rs) - 1, parts_n * parts_m / (parts_n + parts_m)
+    p = together([noncentral_chi2(chi2, df, least**2 * weight), unseen(r, s, least)])
+    return Moved(p, math.sqrt(max(0.0, (chi2 - df) / weight)))
+
+
+def unseen(reference: np.ndarray, current: np.ndarray, least: float = LEAST) -> float:
+    """p of so many rows with levels that the reference lacks, given how many levels it met once (Good-Turing)."""
+    n, m = reference.sum(), current.sum()
+    once, twice, new = float((reference == 1).sum()), float((reference == 2).sum()), float(current[reference == 0].sum())
+    if new <= 2:
+        return 1.0
+    expected, variance = once / n * m, (once + 2 * twice) * (m / n) ** 2 + max(once, 1.0) / n * m
+    return normal_tail((new - expected - least * math.sqrt(m)) / math.sqrt(variance))
+
+
+def share(a: float, n: float, b: float, m: float, least: float = LEAST) -> float:
+    """p of two shares a of n and b of m being equal (up to the least effect): missing values, base rates."""
+    both, rows = a + b, n + m
+    if not n or not m or both == 0 or both == rows:
+        return 1.0
+    w = both / rows
+    chi2 = (b / m - a / n) ** 2 / (w * (1 - w)) * n * m / rows
+    return noncentral_chi2(chi2, 1, least**2 * n * m / rows)
+
+
+def together(ps: Sequence[float]) -> float:
+    """Several p of one question as one (Cauchy combination: they need not be independent)."""
+    clipped = np.clip(np.asarray(ps, float), 1e-300, 1 - 1e-12)
+    t = np.where(clipped < 1e-8, 1 / (np.pi * clipped), np.tan((0.5 - clipped) * np.pi)).mean()
+    return float(1 / (np.pi * t)) if t > 1e8 else float(0.5 - np.arctan(t) / np.pi)
+
+
+def rejected(ps: Sequence[float], q: float = 0.01) -> list[bool]:
+    """Which of many questions are answered yes at a false discovery rate of q (Benjamini and Hochberg 1995)."""
+    p = np.asarray(ps, float)
+    order = np.argsort(p)
+    below = np.flatnonzero(p[order] <= q * (np.arange(len(p)) + 1) / max(len(p), 1))
+    yes = np.zeros(len(p), bool)
+    if len(below):
+        yes[order[: below[-1] + 1]] = True
+    return yes.tolist()
+
+
+def noncentral_chi2(x: float, df: int, noncentral: float) -> float:
+    """Upper tail of the noncentral chi-square: a Poisson mixture of central ones, each from the one before."""
+    if x <= 0:
+        return 1.0
+    half, rate = x / 2, noncentral / 2
+    if rate > 5e4:  # so far out the distribution is normal to many digits
+        return normal_tail((x - df - noncentral) / math.sqrt(2 * (df + 2 * noncentral)))
+    first = 0.5 if df % 2 else 1.0
+    start = int(df / 2 - first)
+    most = int(rate + 12 * math.sqrt(rate + 1) + 12)
+    a = first + np.arange(start + most + 1)
+    log_gamma = math.lgamma(first + 1) + np.concatenate([[0.0], np.cumsum(np.log(a[1:]))])
+    head = math.erfc(math.sqrt(half)) if df % 2 else math.exp(-half) if half < 700 else 0.0
+    steps = np.exp(np.clip(a * math.log(half) - half - log_gamma, -745, None))
+    tails = head + np.concatenate([[0.0], np.cumsum(steps)[:-1]])
+    j = np.arange(most + 1)
+    log_factorial = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, most + 1)))])
+    poisson = np.exp(j * math.log(rate) - rate - log_factorial) if rate > 0 else (j == 0).astype(float)
+    return float(min(1.0, max((poisson * tails[start:]).sum(), 1e-300)))
+
+
+def normal_tail(z: float) -> float:
+    """Upper tail of the standard normal."""
+    return 0.5 * math.erfc(z / math.sqrt(2))
+
+
+def _components(r: np.ndarray, s: np.ndarray, most: int = 4) -> tuple[np.ndarray, float, int, float, float]:
+    """The differences along the orthonormal polynomials, Pearson's chi-square of all bins, its degrees of freedom, and both totals."""
+    kept = r + s > 0
+    r, s = r[kept], s[kept]
+    n, m = float(r.sum()), float(s.sum())
+    most = min(most, len(r) - 1)
+    if most < 1 or n == 0 or m == 0:
+        return np.zeros(0), 0.0, 0, n, m
+    w = (r + s) / (n + m)
+    rank = np.cumsum(w) - w / 2
+    q, upper = np.linalg.qr(np.vander(2 * rank - 1, most + 1, increasing=True) * np.sqrt(w)[:, None])
+    h = q[:, 1:] * np.sign(np.diag(upper)[1:]) / np.sqrt(w)[:, None]
+    chi2 = float((((r - n * w) ** 2) / (n * w) + ((s - m * w) ** 2) / (m * w)).sum())
+    return h.T @ (s / m) - h.T @ (r / n), chi2, len(r) - 1, n, m
