@@ -27,6 +27,7 @@ class Term:
 VOCABULARY: dict[str, Term] = {
     # ---- the run as a whole
     "crash": Term("fact", "", "the exception that ended the program: type, message, frames and the failing line's operands"),
+    "library": Term("fact", "", "a library that an adapter watches was imported: name (the adapter's), version"),
     "stage_seen": Term("fact", "", "a stage was entered: name, how it was told"),
     "not_captured": Term("fact", "", "evidence that was given up: names, and why (a compiled model, a failed adapter, the budget)"),
     "overhead": Term("fact", "share", "what capture cost of the process's time: share, seconds"),

@@ -7,18 +7,25 @@ from typing import Any
 from ..catalogue import Check
 from ..diagnoses import Diagnosis
 from ..runs import Run
+from ..vocabulary import VOCABULARY
 from .explain import explain
 from .order import ordered
 
 
 def diagnose(run: Run, checks: dict[str, Check], settings: dict[str, dict[str, Any]] | None = None) -> Diagnosis:
-    """Ask each check of the run and explain what they found. `settings` holds thresholds by check name."""
+    """Ask each check of the run and explain what they found. `settings` holds thresholds by check name.
+
+    A check answers found, clean or blind. Evidence that did not come up is an answer too where its library was watched: what a fact
+    tells of did not happen. It is blind where evidence was given up, and does not apply where its library was never used.
+    """
     result = Diagnosis(dict(run.meta))
     for name, check in checks.items():
         missing = check.missing(run)
         if missing:
-            if watched(run, missing):
+            if given_up(run, missing):
                 result.blind.append(check.blind(missing))
+            elif watched(run, missing):
+                result.clean.append(name)
             continue
         try:
             found = check.ask(run, (settings or {}).get(name))
@@ -28,10 +35,15 @@ def diagnose(run: Run, checks: dict[str, Check], settings: dict[str, dict[str, A
         result.findings.extend(found)
         if not found:
             result.clean.append(name)
-    return explain(ordered(result), checks, run)
+    return explain(ordered(result), checks)
+
+
+def given_up(run: Run, missing: list[str]) -> bool:
+    """Is any of the evidence among what facts `not_captured` say was given up?"""
+    return bool({n for f in run.facts("not_captured") for n in f["names"]}.intersection(missing))
 
 
 def watched(run: Run, missing: list[str]) -> bool:
-    """Was the evidence to be had? A fact `not_captured` says which names were given up, and why."""
-    given_up = {n for f in run.facts("not_captured") for n in f["names"]}
-    return any(n in given_up for n in missing)
+    """Was the library that brings the evidence used, and watched?"""
+    awake = {f["name"] for f in run.facts("library")}
+    return any(VOCABULARY[n].source in awake for n in missing)

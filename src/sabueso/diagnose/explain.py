@@ -5,14 +5,13 @@ from __future__ import annotations
 from ..catalogue import Check
 from ..diagnoses import Diagnosis
 from ..findings import Finding
-from ..runs import Run
 from ..stages import rank_of
 from .order import weight
 
 MOST = 3  # one answer, at most two rivals beside it
 
 
-def explain(diagnosis: Diagnosis, checks: dict[str, Check], run: Run) -> Diagnosis:
+def explain(diagnosis: Diagnosis, checks: dict[str, Check]) -> Diagnosis:
     """Fill `explained_by` and `explains`, and set the culprits."""
     for effect in diagnosis.findings:
         causes = [c for c in diagnosis.findings if c is not effect and explains(c, effect, checks)]
