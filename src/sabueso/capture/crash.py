@@ -8,7 +8,7 @@ import re
 from types import FrameType, TracebackType
 from typing import Any
 
-from . import layers
+from . import features, layers
 from .operands import MISSING, describe, failing, holds_data, is_module, operands
 from .origin import absolute, is_users
 from .provenance import Made, Stops, made, named_in, stops_of
@@ -57,6 +57,9 @@ def taken_apart(error: BaseException) -> dict[str, Any]:
     layer = layers.failing(stops)
     if layer is not None:
         told["layer"] = layer
+    expected = features.told(stops)
+    if expected is not None:
+        told["features"] = expected
     return told
 
 

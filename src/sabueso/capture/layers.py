@@ -51,7 +51,8 @@ def failing(stops: Stops) -> dict[str, Any] | None:
     modules = chain(stops)
     if not modules:
         return None
-    layer, frame = modules[-1]
+    layer = modules[-1][0]
+    frame = next(f for m, f in modules if m is layer)  # its forward, not the checks that it calls
     root = modules[0][0]
     path = path_of(root, layer) or ""
     variable = name_of(root, stops)
