@@ -1,12 +1,12 @@
 """[tool.sabueso] of pyproject.toml: which checks are asked, their thresholds, where runs lie.
 
-    [tool.sabueso]
-    select = ["exploding-gradient"]        # only these; default all
-    ignore = ["misleading-metric"]
-    dir = ".sabueso/runs"
-    budget = 0.01                          # share of the program's time that full statistics may take
-    [tool.sabueso.checks.overfitting]      # settings of one check
-    patience = 5
+[tool.sabueso]
+select = ["exploding-gradient"]        # only these; default all
+ignore = ["misleading-metric"]
+dir = ".sabueso/runs"
+budget = 0.01                          # share of the program's time that full statistics may take
+[tool.sabueso.checks.overfitting]      # settings of one check
+patience = 5
 """
 
 from __future__ import annotations
@@ -15,12 +15,21 @@ import os
 import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from .catalogue import Check
 from .errors import ConfigError
 
-KEYS = {"select", "ignore", "dir", "budget", "strict", "checks"}
+if TYPE_CHECKING:  # the catalogue needs numpy, and the person's program is started before that is loaded
+    from .catalogue import Check
+
+MEANT = {
+    "select": 'it is a list of names, as in ["exploding-gradient"]',
+    "ignore": 'it is a list of names, as in ["misleading-metric"]',
+    "dir": 'it is a path, as in ".sabueso/runs"',
+    "budget": "it is a share between 0 and 1, as in 0.01",
+    "strict": "it is true or false",
+    "checks": "it holds a table a check, as in [tool.sabueso.checks.overfitting]",
+}
 
 
 @dataclass
@@ -34,6 +43,18 @@ class Config:
     strict: bool = False
     checks: dict[str, dict[str, Any]] = field(default_factory=dict)
     where: str = "pyproject.toml"
+
+    @property
+    def narrows(self) -> bool:
+        """Does it name any check? Then the catalogue must be known before the program starts."""
+        return bool(self.select or self.ignore or self.checks)
+
+    def narrow(self, select: list[str], ignore: list[str]) -> None:
+        """What the command line names comes before what pyproject says."""
+        if select or ignore:
+            self.where = "--select or --ignore" if not (self.select or self.ignore or self.checks) else f"{self.where} or the command line"
+        self.select = select or self.select
+        self.ignore = [*self.ignore, *ignore]
 
     def home(self) -> Path:
         """Where runs lie: SABUESO_HOME, else `dir`, else .sabueso/runs under the working directory."""
@@ -81,11 +102,20 @@ def _section(path: Path) -> dict[str, Any] | None:
 def _config(section: Any, where: str) -> Config:
     if not isinstance(section, dict):
         raise ConfigError(f"{where}: [tool.sabueso] must be a table")
-    unknown = sorted(set(section) - KEYS)
+    unknown = sorted(set(section) - set(MEANT))
     if unknown:
-        raise ConfigError(f"{where}: [tool.sabueso] has no key {unknown[0]!r} (it has: {', '.join(sorted(KEYS))})")
-    expected = {"select": list, "ignore": list, "dir": str, "budget": (int, float), "strict": bool, "checks": dict}
+        raise ConfigError(f"{where}: [tool.sabueso] has no key {unknown[0]!r} (it has: {', '.join(MEANT)})")
     for key, value in section.items():
-        if not isinstance(value, expected[key]):
-            raise ConfigError(f"{where}: {key} in [tool.sabueso] can't be {value!r}")
+        if not _fits(key, value):
+            raise ConfigError(f"{where}: {key} in [tool.sabueso] can't be {value!r}; {MEANT[key]}")
     return Config(**section, where=where)
+
+
+def _fits(key: str, value: Any) -> bool:
+    if key in ("select", "ignore"):
+        return isinstance(value, list) and all(isinstance(v, str) for v in value)
+    if key == "budget":
+        return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 1
+    if key == "checks":
+        return isinstance(value, dict) and all(isinstance(v, dict) for v in value.values())
+    return isinstance(value, bool if key == "strict" else str)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import atexit
+import json
 import os
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -14,74 +14,59 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from . import __version__, config
+from . import config
 from .catalogue import Check
 from .checks import broken, catalogue
 from .diagnose import diagnose
 from .diagnoses import Diagnosis
 from .launch import child
-from .launch.supervise import EVERY, Ended, supervise
-from .launch.target import Target
+from .launch.cells import cells_of_shell, in_cell, keep_cells, read_cells
+from .launch.program import begin, finish
+from .launch.supervise import EVERY
 from .places import Place
 from .runs import Run
+from .show import json as as_json
 from .show.ignores import silenced
-from .show.text import tell
-from .store.reader import find_run, open_run, own_errors, read_meta
-from .store.writer import Writer, create_folder, write_meta
+from .show.notebook import tell_in_place
+from .stages import rank_of
+from .store.layout import find_run
+from .store.reader import open_run, own_errors
+from .store.writer import Writer
+
+ALWAYS = frozenset({"crash", "not_captured", "stage_seen", "overhead", "train_loss"})  # what the report and the live line read themselves
 
 
-def begin(target_command: list[str], name: str, settings: config.Config) -> tuple[Path | None, str | None]:
-    """A run folder to record into. If none can be written: one in the temporary directory, or none at all, and what to say of it."""
-    meta = {"command": target_command, "cwd": os.getcwd(), "started": time.time(), "sabueso": __version__}
-    try:
-        return create_folder(settings.home(), name, meta), None
-    except OSError as error:
-        why = f"{settings.home()} can't be written ({error.strerror or error}): nothing of this run is kept; use --dir for another place"
-    try:
-        return create_folder(Path(tempfile.mkdtemp(prefix="sabueso-")) / "runs", name, meta), why
-    except OSError:
-        return None, why
-
-
-def watch_program(target: Target, settings: config.Config, chosen: dict[str, Check], look: Callable[[Writer], Any] | None = None
-                  ) -> tuple[Ended, Path | None, str | None]:  # fmt: skip
-    """Run the person's program watched. Returns how it ended, the run folder, and what to say where nothing could be kept."""
-    folder, trouble = begin(target.command, target.name, settings)
-    extra = {"SABUESO_BUDGET": str(settings.budget)}
-    if settings.select or settings.ignore:
-        extra["SABUESO_WANTED"] = ",".join(sorted({n for c in chosen.values() for n in c.needs + c.uses} | {"crash", "not_captured"}))
-    ended = supervise(target.command, folder, extra, look)
-    if folder is not None:
-        finish(folder, ended.outcome, ended.status, ended.seconds, ended.signal)
-    return ended, folder, trouble
-
-
-def finish(folder: Path, outcome: str, status: int, seconds: float, signal: int | None = None) -> None:
-    """Write how the run ended into run.json."""
-    meta = read_meta(folder)
-    write_meta(folder, {**meta, "outcome": outcome, "exit_status": status, "signal": signal, "seconds": round(seconds, 3)})
+def wanted(chosen: dict[str, Check]) -> frozenset[str]:
+    """The evidence names that these checks and the report ask for."""
+    return frozenset(n for c in chosen.values() for n in c.needs + c.uses) | ALWAYS
 
 
 def diagnose_run(folder: Path, chosen: dict[str, Check], settings: config.Config) -> Diagnosis:
     """Ask the checks of a stored run, by today's rules. Raises StoreError."""
     run = open_run(folder)
+    run.meta["cells"] = read_cells(folder)
     return conclude(run, chosen, settings, own_errors(folder))
 
 
 def conclude(run: Run, chosen: dict[str, Check], settings: config.Config, errors: list[dict[str, Any]]) -> Diagnosis:
     """The diagnosis of evidence at hand, with files told relative to where the program ran."""
-    stages = [s for s in dict.fromkeys(f["stage"] for f in run.facts("stage_seen"))]
-    run.meta.setdefault("stages", stages)
-    overhead = run.facts("overhead")
+    run.meta.setdefault("stages", sorted({f["stage"] for f in run.facts("stage_seen")}, key=rank_of))
     result = diagnose(run, chosen, settings.checks)
     lost = [{"adapter": f"check {n}", "error": e} for n, e in broken.items()]
     result.own_errors = [*errors, *lost, *result.own_errors]
-    cwd = run.meta.get("cwd") or os.getcwd()
-    keys = ("id", "command", "outcome", "exit_status", "seconds", "stages")
-    result.run = {k: run.meta.get(k) for k in keys} | {"overhead": overhead[-1]["share"] if overhead else None}
     silenced(result)
+    cwd, cells = run.meta.get("cwd") or os.getcwd(), run.meta.get("cells") or {}
     for finding in result.findings:
-        finding.place = relative(finding.place, cwd)
+        finding.place = relative(in_cell(finding.place, cells), cwd)
+    overhead = run.facts("overhead")
+    keys = ("id", "command", "cwd", "outcome", "exit_status", "signal", "seconds", "stages")
+    result.run = {k: run.meta.get(k) for k in keys} | {"overhead": overhead[-1]["share"] if overhead else None}
+    if cells:
+        result.run["cells"] = cells
+    crashes = run.facts("crash") if run.meta.get("outcome") == "failed" else []
+    if crashes:
+        spot = relative(in_cell(crashes[0].place, cells), cwd)
+        result.run["crash"] = {"type": crashes[0]["type"], "message": crashes[0]["message"], "file": spot.file, "line": spot.line}
     return result
 
 
@@ -92,6 +77,23 @@ def relative(place: Place, cwd: str) -> Place:
             if place.file.startswith(base.rstrip(os.sep) + os.sep):
                 return place.but(file=os.path.relpath(place.file, base))
     return place
+
+
+def keep(diagnosis: Diagnosis, folder: Path) -> str | None:
+    """Write the diagnosis into the run folder; returns what to say where that fails."""
+    try:
+        (folder / "diagnosis.json").write_text(as_json.dumps(diagnosis))
+    except OSError as error:
+        return f"{folder} can't be written ({error.strerror or error}): the diagnosis below is not kept"
+    return None
+
+
+def kept(folder: Path) -> Diagnosis | None:
+    """The diagnosis as it was told at the end of the run; None where there is none that can be read."""
+    try:
+        return Diagnosis.of(json.loads((folder / "diagnosis.json").read_text()))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
 
 
 @dataclass
@@ -130,9 +132,11 @@ def watch(*, dir: str | None = None, quiet: bool = False) -> Iterator[Watched]:
         child.stop(waker)
         stop()
         finish(folder, outcome, 0 if outcome == "succeeded" else 1, time.monotonic() - began)
+        keep_cells(folder, cells_of_shell())
         told.diagnosis = diagnose_run(folder, chosen, settings)
+        keep(told.diagnosis, folder)
         if not quiet:
-            tell(told.diagnosis, sys.stderr)
+            tell_in_place(told.diagnosis)
 
 
 def _drain_beside(folder: Path) -> Callable[[], None]:

@@ -53,22 +53,21 @@ def environment(folder: Path | None, extra: dict[str, str]) -> dict[str, str]:
 def supervise(command: list[str], folder: Path | None, extra: dict[str, str], look: Callable[[Writer], Any] | None = None) -> Ended:
     """Run the command to its end; its stdin, stdout, stderr and signals are the terminal's own.
 
-    `look` is called after each draining, for the live line. Raises OSError if the command can't be started.
+    `look` is called after each draining, for the live line, and first as soon as the program runs. Raises OSError if the command can't
+    be started.
     """
     began = time.monotonic()
     child = subprocess.Popen(command, env=environment(folder, extra))
     held = _forward(child)
     try:
-        writer = Writer(folder) if folder is not None else None
+        writer = _quietly(lambda: Writer(folder)) if folder is not None else None
         while True:
-            try:
-                child.wait(EVERY if writer else None)
+            if writer is not None and look is not None:
+                _quietly(lambda: look(writer))
+            if _over(child, EVERY if writer else None):
                 break
-            except subprocess.TimeoutExpired:
-                if writer is not None:
-                    _quietly(writer.drain)
-                    if look is not None:
-                        _quietly(lambda: look(writer))
+            if writer is not None:
+                _quietly(writer.drain)
         if writer is not None:
             _quietly(writer.close)
     finally:
@@ -76,6 +75,14 @@ def supervise(command: list[str], folder: Path | None, extra: dict[str, str], lo
             signal.signal(number, handler)
     code = child.returncode
     return Ended(code if code >= 0 else 128 - code, -code if code < 0 else None, time.monotonic() - began)
+
+
+def _over(child: subprocess.Popen[bytes], seconds: float | None) -> bool:
+    try:
+        child.wait(seconds)
+        return True
+    except subprocess.TimeoutExpired:
+        return False
 
 
 def end_like(ended: Ended) -> None:
@@ -110,10 +117,11 @@ def _forward(child: subprocess.Popen[bytes]) -> dict[int, Any]:
     return held
 
 
-def _quietly(call: Callable[[], Any]) -> None:
+def _quietly(call: Callable[[], Any]) -> Any:
     """Draining may fail (a full disk): the program goes on, and what is missing is told at the end."""
     try:
-        call()
+        return call()
     except Exception as error:
         if os.environ.get("SABUESO_DEBUG"):
             print(f"sabueso: {error}", file=sys.stderr)
+        return None

@@ -14,7 +14,12 @@ Versions: 1 the first.
 
 from __future__ import annotations
 
+import json
 import struct
+from pathlib import Path
+from typing import Any
+
+from ..errors import StoreError, UsageError
 
 VERSION = 1
 MAGIC = b"SBSOLOG1"
@@ -27,7 +32,6 @@ STEP = struct.Struct("<q")
 POINT = struct.Struct("<Id")
 
 CHUNK = 1024  # points of a series in one row
-POINT_BYTES = 16  # i64 step, f64 value
 
 SCHEMA = """
 create table meta(key text primary key, value text) without rowid;
@@ -40,3 +44,38 @@ create table profile(id integer primary key, process integer, time real, name te
 create index profile_name on profile(name);
 create table own_error(id integer primary key, process integer, time real, value text);
 """
+
+
+def read_meta(folder: Path) -> dict[str, Any]:
+    """run.json. Raises StoreError where it is missing, damaged, or of a newer layout."""
+    try:
+        meta = json.loads((folder / "run.json").read_text())
+        layout = int(meta["layout"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise StoreError(f"{folder} holds no readable run ({error}); pick another with `sabueso runs`") from error
+    if layout > VERSION:
+        raise StoreError(
+            f"{folder} was written by a newer sabueso (layout {layout}, this one reads up to {VERSION}); upgrade sabueso to read it"
+        )
+    return dict(meta)
+
+
+def runs_in(home: Path) -> list[Path]:
+    """The run folders under a home, newest first."""
+    return sorted((p.parent for p in home.glob("*/run.json")), key=lambda p: p.name, reverse=True) if home.is_dir() else []
+
+
+def find_run(home: Path, name: str | None) -> Path:
+    """The newest run, or the one of that name, unique prefix, or path. Raises UsageError."""
+    if name and (Path(name) / "run.json").exists():
+        return Path(name)
+    runs = runs_in(home)
+    if not runs:
+        raise UsageError(f"no runs in {home}: start one with `sabueso run SCRIPT`")
+    fits = [r for r in runs if not name or r.name == name or r.name.startswith(name) or name in r.name]
+    if not fits:
+        raise UsageError(f"no run named {name!r} in {home}: `sabueso runs` lists them")
+    exact = [r for r in fits if r.name == name]
+    if name and not exact and len(fits) > 1:
+        raise UsageError(f"{name!r} fits {len(fits)} runs, such as {fits[0].name} and {fits[1].name}: give more of the name")
+    return (exact or fits)[0]

@@ -17,10 +17,10 @@ GROW = 1 << 20  # bytes; the file is sparse, so unused room costs no disk
 
 
 class Log:
-    """Appends records. Raises OSError when the folder can't be written or the disk is full."""
+    """Appends records to a new file. Raises OSError when it exists, the folder can't be written or the disk is full."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self._file = open(path, "w+b")  # noqa: SIM115 (kept open for the life of the process)
+        self._file = open(path, "x+b")  # noqa: SIM115 (kept open for the life of the process)
         self._reserve(GROW)
         self._map = mmap.mmap(self._file.fileno(), GROW)
         self._size, self._used = GROW, START

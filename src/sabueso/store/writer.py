@@ -12,9 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from .layout import CHUNK, DEFINE, FACT, OWN_ERROR, POINT, POINT_BYTES, POINTS, PROFILE, SCHEMA, START, STEP, VERSION
+from .layout import CHUNK, DEFINE, FACT, OWN_ERROR, POINT, POINTS, PROFILE, SCHEMA, START, STEP, VERSION
 from .log import records
 
 
@@ -48,47 +46,73 @@ class _Open:
     """One series being gathered into its next chunk."""
 
     number: int
+    name: str
     steps: list[int] = field(default_factory=list)
     values: list[float] = field(default_factory=list)
 
 
 class Writer:
-    """Call `drain` now and then, and `close` at the end (it drains what is left and removes the logs)."""
+    """Call `drain` now and then, and `close` at the end: it drains what is left, marks the run sealed and removes the logs.
 
-    def __init__(self, folder: Path) -> None:
+    Logs are whole until then, so that a run whose writer died or met a full disk is still read from them (`database=":memory:"`).
+    """
+
+    def __init__(self, folder: Path, database: str | None = None) -> None:
         self.folder = folder
-        self.db = sqlite3.connect(folder / "run.db", isolation_level=None, check_same_thread=False)
+        self.db = sqlite3.connect(database or folder / "run.db", isolation_level=None, check_same_thread=False)
         self.db.execute("pragma synchronous=off")
         if not self.db.execute("select 1 from sqlite_master where name='meta'").fetchone():
             self.db.executescript(SCHEMA)
             self.db.execute("insert into meta values('layout', ?)", (str(VERSION),))
+        self.whole = True  # False once a draining failed: then the database lacks something that the logs hold
         self._at: dict[Path, int] = {}
+        self._met: set[Path] = set()
         self._series: dict[tuple[Path, int], _Open] = {}
 
     def drain(self) -> int:
-        """Move what the logs hold by now; returns the number of records."""
+        """Move what the logs hold by now; returns the number of records. Raises sqlite3.Error or OSError."""
         moved = 0
-        self.db.execute("begin")
         try:
+            self.db.execute("begin")
             for path in sorted(self.folder.glob("*.log")):
+                self._met.add(path)
                 process = int(path.stem.split("-")[0])
                 for kind, when, payload, behind in records(path, self._at.get(path, START)):
                     self._at[path] = behind
                     self._take(path, process, kind, when, payload)
                     moved += 1
-        finally:
             self.db.execute("commit")
+        except BaseException:
+            self.whole = False
+            if self.db.in_transaction:
+                self.db.execute("rollback")
+            raise
         return moved
 
-    def close(self) -> None:
+    def last(self, name: str) -> tuple[int, float] | None:
+        """(step, value) of the newest point of a series that is being gathered."""
+        held = [s for s in self._series.values() if s.name == name and s.steps]
+        return max((s.steps[-1], s.values[-1]) for s in held) if held else None
+
+    def seal(self) -> None:
+        """Drain the last and write what is gathered of each series."""
         self.drain()
         self.db.execute("begin")
         for held in self._series.values():
             self._seal(held)
+        if self.whole:
+            self.db.execute("insert or replace into meta values('sealed', '1')")
         self.db.execute("commit")
-        self.db.close()
-        for path in self._at:
-            path.unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """Seal the run and remove the logs, unless the database lacks what they hold."""
+        try:
+            self.seal()
+        finally:
+            self.db.close()
+        if self.whole:
+            for path in self._met:
+                path.unlink(missing_ok=True)
 
     def _take(self, path: Path, process: int, kind: int, when: float, payload: bytes) -> None:
         if kind == POINTS:
@@ -100,7 +124,7 @@ class Writer:
             return
         if kind == DEFINE:
             row = self.db.execute("insert into series(process,name,place) values(?,?,?)", (process, data["n"], json.dumps(data["p"])))
-            self._series[path, data["s"]] = _Open(int(row.lastrowid or 0))
+            self._series[path, data["s"]] = _Open(int(row.lastrowid or 0), data["n"])
         elif kind in (FACT, PROFILE):
             table = "fact" if kind == FACT else "profile"
             row_values = (process, when, data["n"], json.dumps(data["p"]), json.dumps(data["v"]))
@@ -125,13 +149,10 @@ class Writer:
     def _seal(self, held: _Open) -> None:
         if not held.steps:
             return
-        points = np.empty(len(held.steps), dtype=[("s", "<i8"), ("v", "<f8")])
-        points["s"], points["v"] = held.steps, held.values
-        good = points["v"][np.isfinite(points["v"])]
-        low, high, total = (float(good.min()), float(good.max()), math.fsum(good)) if len(good) else (None, None, None)
-        row = (held.number, held.steps[0], held.steps[-1], len(points), low, high, total, len(points) - len(good), points.tobytes())
+        points = struct.pack("<" + "qd" * len(held.steps), *(x for pair in zip(held.steps, held.values) for x in pair))
+        good = [v for v in held.values if math.isfinite(v)]
+        low, high, total = (min(good), max(good), sum(good)) if good else (None, None, None)
+        count = len(held.steps)
+        row = (held.number, held.steps[0], held.steps[-1], count, low, high, total, count - len(good), points)
         self.db.execute("insert into chunk values(?,?,?,?,?,?,?,?,?)", row)
         held.steps, held.values = [], []
-
-
-assert POINT_BYTES == np.dtype([("s", "<i8"), ("v", "<f8")]).itemsize
