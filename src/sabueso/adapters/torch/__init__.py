@@ -34,7 +34,10 @@ def install(recorder: Recorder) -> Callable[[], None]:
     return watch.undo
 
 
+FIRST = ("modules", "arming", "steps")  # the others build on these
+
+
 def parts() -> list[str]:
-    """The modules of this folder, sorted."""
-    found = (e.name.removesuffix(".py") for e in os.scandir(os.path.dirname(__file__)) if e.name.endswith(".py"))
-    return sorted(n for n in found if not n.startswith("_"))
+    """The modules of this folder: those that others build on, then sorted."""
+    found = {e.name.removesuffix(".py") for e in os.scandir(os.path.dirname(__file__)) if e.name.endswith(".py") and e.name[0] != "_"}
+    return [*FIRST, *sorted(found.difference(FIRST))]

@@ -11,7 +11,10 @@ from ...capture.around import Patches
 from ...capture.recorder import Recorder, guarded
 
 EARLY = frozenset({1, 2, 3, 4})  # steps that are looked at closely in any case; then every power of two
-MOMENTS = ("on_backward", "after_backward", "before_step", "after_step", "on_forward", "on_evaluation", "on_loss_call", "on_arm", "on_disarm")
+MOMENTS = (
+    "on_backward", "after_backward", "before_step", "after_step", "on_forward", "on_evaluation", "on_loss_call", "on_arm", "on_disarm",
+    "on_optimizer", "on_root", "on_module", "on_operation", "on_module_built", "on_switch",
+)  # fmt: skip
 
 
 class Watch:
@@ -28,7 +31,13 @@ class Watch:
       on_forward(root, inputs, outputs)    armed only: the outermost module call returned (inputs: args and kwargs as one tuple)
       on_evaluation(root, inputs, outputs) the same within a window of evaluation (no gradients, or eval mode)
       on_loss_call(call)                   armed only: a loss function was called; see losses.LossCall
-      on_arm(), on_disarm()                a sampled step begins, ends
+      on_arm(), on_disarm()                a sampled step begins, ends (also between two sampled steps in a row)
+      on_optimizer(held)                   an optimizer was met for the first time
+      on_root(root, args)                  armed or evaluating: the outermost module call begins
+      on_module(module, args, result)      armed or evaluating: any module call returned
+      on_module_built(module, line)        Module.__init__ begins, called from that line
+      on_switch(module, training)          train() or eval() of the outermost module that it is called on
+      on_operation(name, func, args, kwargs, result, outputs)   armed or evaluating: one operation on tensors; trace.of(tensor) is its record
 
     State (read it, do not set it):
       recorder, patches   what everything is recorded with and patched with; patches are undone by the adapter's undo
@@ -70,6 +79,20 @@ class Watch:
     def guard(self, part: str) -> Callable[[Any], Any]:
         """A decorator for hooks put into torch: `guarded` under the part's name."""
         return guarded(f"torch.{part}", self.recorder)
+
+    def arm(self) -> None:
+        """The step that begins now is sampled."""
+        if self.armed:
+            self.tell("on_disarm")
+        self.armed = not self.compiled
+        if self.armed:
+            self.tell("on_arm")
+
+    def disarm(self) -> None:
+        """The step that begins now is an ordinary one."""
+        if self.armed:
+            self.armed = False
+            self.tell("on_disarm")
 
     def around(self, part: str, owner: Any, name: str, before: Any = None, after: Any = None) -> None:
         """Patches.around with both hooks guarded."""

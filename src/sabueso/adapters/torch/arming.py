@@ -1,0 +1,112 @@
+"""Arming: the module hooks and the function mode of sampled steps and evaluation windows, put in and exactly taken out again.
+
+The mode lies at the bottom of the stack of function modes (above a default device's), so a mode that the person's program enters and leaves
+while ours is in pops its own and never ours.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import torch
+from torch.nn.modules import module as torch_module
+from torch.overrides import TorchFunctionMode, _len_torch_function_stack, _pop_mode, _push_mode
+from torch.utils._device import DeviceContext
+
+from .trace import Trace
+from .watch import Watch
+
+PART = "arming"
+
+
+class Eye(TorchFunctionMode):
+    """Sees every operation on tensors with its arguments and result; changes none."""
+
+    def __init__(self, trace: Trace) -> None:
+        super().__init__()
+        self.trace = trace
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        if self.trace.open:
+            self.trace.see(func, args, kwargs or {}, result)
+        return result
+
+
+class Arming:
+    """Puts the hooks in while the step is armed or a window of evaluation is open."""
+
+    def __init__(self, watch: Watch) -> None:
+        self.watch, self.trace = watch, Trace(watch)
+        self.mode: Eye | None = None
+        self.thread = 0
+        self.hooks: list[Any] = []
+        guard = watch.guard(PART)
+        self.trace.see = guard(self.trace.see)  # type: ignore[method-assign]
+        self.pre, self.post = guard(self.trace.enter), guard(self.trace.leave)
+
+    def put_in(self) -> None:
+        """Module hooks and the mode; nothing where they are in already."""
+        self.trace.clear()
+        self.trace.open = True
+        if not self.hooks:
+            self.hooks = [
+                torch_module.register_module_forward_pre_hook(lambda module, args: self.pre(module, args)),
+                torch_module.register_module_forward_hook(lambda module, args, result: self.post(module, args, result), always_call=True),
+            ]
+        if self.mode is None:
+            self.mode, self.thread = Eye(self.trace), threading.get_ident()
+            insert(self.mode)
+
+    def take_out(self) -> None:
+        """All of it out, unless the step is armed or a window open."""
+        if self.watch.armed or self.watch.evaluating:
+            return
+        self.trace.open = False
+        self.trace.clear()
+        while self.hooks:
+            self.hooks.pop().remove()
+        if self.mode is not None and threading.get_ident() == self.thread and remove(self.mode):
+            self.mode = None
+
+    def compiled(self, *_: Any) -> None:
+        """torch.compile, jit or export is at work: hooks and modes would be traced into the graph."""
+        self.watch.compiled = True
+        self.watch.evaluating = False
+        self.watch.disarm()
+        self.take_out()
+        if self.watch.recorder.once("torch", "compiled"):
+            names = ["loss_call", "broadcast", "graph_cut", "parameters", "mode", "model_input"]
+            self.watch.recorder.fact("not_captured", {"names": names, "why": "the model is compiled (torch.compile): its operations are not watched"})
+
+
+def insert(mode: Any) -> None:
+    """Put a function mode at the bottom of this thread's stack, above a default device."""
+    above = [_pop_mode() for _ in range(_len_torch_function_stack())]
+    while above and isinstance(above[-1], DeviceContext):
+        _push_mode(above.pop())
+    for held in (mode, *reversed(above)):
+        _push_mode(held)
+
+
+def remove(mode: Any) -> bool:
+    """Take a function mode out of this thread's stack, wherever it lies. False if it is not there (called from within it)."""
+    stack = [_pop_mode() for _ in range(_len_torch_function_stack())]
+    for held in reversed(stack):
+        if held is not mode:
+            _push_mode(held)
+    return any(held is mode for held in stack)
+
+
+def install(watch: Watch) -> None:
+    """Hang the hooks on sampled steps; never with compilation."""
+    arming = Arming(watch)
+    watch.parts["arming"], watch.parts["trace"] = arming, arming.trace
+    watch.hang("on_arm", PART, arming.put_in)
+    watch.hang("on_disarm", PART, arming.take_out)
+    watch.around(PART, torch, "compile", arming.compiled)
+    watch.around(PART, torch.nn.Module, "compile", arming.compiled)
+    for name in ("trace", "script", "trace_module"):
+        watch.around(PART, torch.jit, name, arming.compiled)
+    watch.at_undo(lambda: (watch.disarm(), arming.take_out()))

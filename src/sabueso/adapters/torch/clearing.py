@@ -1,0 +1,136 @@
+"""Clearing: are gradients cleared between two steps of an optimizer, and do its steps get new ones? Looked at in sampled steps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from .lines import Line, here
+from .steps import Held, Steps
+from .trace import is_plain
+from .watch import Watch
+
+PART = "clearing"
+LOOKED_AT = 6  # parameters of an optimizer
+MOST_FACTS = 24
+
+
+class Kept:
+    """What is remembered of an optimizer's gradients between its steps: a few values each, never a tensor."""
+
+    def __init__(self) -> None:
+        self.after: dict[int, list[float]] | None = None  # as they were when the last step was done; None: not seen
+        self.before: dict[int, list[float]] = {}  # as they were before the backward in progress
+        self.cleared = self.carried = self.changed = False
+        self.reached = 0
+        self.evaluations: Any = None
+        self.closure_stale = self.closure_evaluations = 0
+        self.line: Line | None = None
+
+
+class Clearing:
+    """Compares the gradients of each optimizer at backward and step."""
+
+    def __init__(self, watch: Watch) -> None:
+        self.watch, self.recorder = watch, watch.recorder
+        self.steps: Steps = watch.parts["steps"]
+        self.kept: dict[int, Kept] = {}
+        self.count = 0
+
+    def of(self, held: Held) -> Kept:
+        return self.kept.setdefault(held.number, Kept())
+
+    def backward(self, tensors: Any, _: Any) -> None:
+        """Before a backward: what lies in .grad already?"""
+        if not self.watch.armed:
+            return
+        line = here()
+        for held in list(self.watch.optimizers.values()):
+            kept = self.of(held)
+            kept.line = line
+            kept.before = gradients(held)
+            if any(v is None for v in kept.before.values()):
+                kept.after = None  # on a device: not to be read
+            zero = all(not any(v) for v in kept.before.values())
+            if self.watch.closure:
+                self.evaluation(held, kept, zero)
+            if kept.after is None:
+                continue
+            if zero:
+                kept.cleared = True
+            elif all(kept.after.get(k) == v for k, v in kept.before.items() if any(v)):
+                kept.carried = True
+            else:
+                kept.changed = kept.changed or not kept.reached
+
+    def evaluation(self, held: Held, kept: Kept, zero: bool) -> None:
+        """L-BFGS evaluates its closure many times within one step: each evaluation is to begin with cleared gradients."""
+        optimizer = held.ref()
+        state = next(iter(optimizer.state.values()), {}) if optimizer is not None and optimizer.state else {}
+        evaluations = state.get("func_evals") if isinstance(state, dict) else None
+        if evaluations is None or evaluations == kept.evaluations:
+            return
+        if kept.evaluations is not None:
+            kept.closure_evaluations += 1
+            kept.closure_stale += not zero
+        kept.evaluations = evaluations
+
+    def after_backward(self, tensors: Any, _: Any) -> None:
+        """After a backward: did it reach this optimizer's parameters?"""
+        if not self.watch.armed:
+            return
+        for held in self.watch.optimizers.values():
+            kept, now = self.of(held), gradients(held)
+            if any(kept.before.get(k) != v for k, v in now.items()):
+                kept.reached += 1
+                held.reached += 1
+
+    def step(self, optimizer: Any) -> None:
+        """After a step: tell what was seen since the last one."""
+        held = self.steps.held(optimizer)
+        if not self.watch.armed:
+            self.kept.pop(held.number, None)
+            return
+        kept = self.of(held)
+        now = gradients(held)
+        empty = not any(any(v or ()) for v in now.values())
+        held.empty += empty
+        if kept.after is not None and self.count < MOST_FACTS:
+            self.count += 1
+            value = {"optimizer": held.number, "class": held.cls, "cleared": kept.cleared, "carried": kept.carried and not kept.changed,
+                     "reached": kept.reached, "empty": empty, "closure": [kept.closure_stale, kept.closure_evaluations],
+                     "backward": kept.line.told if kept.line else None}  # fmt: skip
+            where = held.step_line or kept.line
+            self.recorder.fact("zeroed", value, step=self.watch.step, **(where.place if where else {}))
+        fresh = self.kept[held.number] = Kept()
+        fresh.after = now if not any(v is None for v in now.values()) else None
+        fresh.evaluations = kept.evaluations
+
+
+def gradients(held: Held) -> dict[int, Any]:
+    """A few values of some of an optimizer's gradients; None for one that can't be read at once."""
+    parameters = held.parameters
+    chosen = parameters[:: max(1, len(parameters) // LOOKED_AT)][:LOOKED_AT]
+    found: dict[int, Any] = {}
+    for p in chosen:
+        grad = p.grad
+        if grad is None:
+            continue
+        if grad.layout != torch.strided:
+            grad = grad.coalesce().values() if grad.device.type == "cpu" else grad
+        if not is_plain(grad):
+            found[id(p)] = None
+        elif grad.numel():
+            flat = grad.detach().reshape(-1)
+            values = flat[:: max(1, flat.numel() // 32)][:32].tolist()
+            found[id(p)] = values if any(values) or not flat.any() else [flat.abs().sum().item()]
+    return found
+
+
+def install(watch: Watch) -> None:
+    """Hang on backward and step."""
+    clearing = Clearing(watch)
+    watch.hang("on_backward", PART, clearing.backward)
+    watch.hang("after_backward", PART, clearing.after_backward)
+    watch.hang("after_step", PART, clearing.step)

@@ -1,0 +1,199 @@
+"""Graph: which parameters a loss reaches, which it does not and why, and which of them an optimizer holds and changes."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+import torch
+
+from .lines import Line, here
+from .modules import Modules, sample
+from .steps import Steps
+from .trace import Made, Trace, is_plain
+from .watch import Watch
+
+PART = "graph"
+MOST_PARAMETERS = 240  # of a model told
+TIMES = 6  # how often a model's parameters are told
+MOST_NODES = 20_000  # of a backward graph walked
+
+
+class Graph:
+    """Parameters over the sampled steps."""
+
+    def __init__(self, watch: Watch) -> None:
+        self.watch, self.recorder = watch, watch.recorder
+        self.modules: Modules = watch.parts["modules"]
+        self.steps: Steps = watch.parts["steps"]
+        self.trace: Trace = watch.parts["trace"]
+        self.initialised: dict[int, tuple[Any, str, Any]] = {}  # parameter id -> (weak reference, initialiser, values)
+        self.stepped: dict[int, int] = {}  # parameter id -> optimizer steps while it was held and had a gradient
+        self.called: dict[int, Any] = {}  # roots called with gradients since the last turn
+        self.reached: set[int] = set()
+        self.cuts: dict[int, Made] = {}
+        self.before: dict[int, Any] = {}
+        self.told: dict[int, int] = {}
+        self.unheld: dict[int, tuple[Any, Line | None]] = {}
+        self.line: Line | None = None
+
+    def initialise(self, name: str) -> Any:
+        """The hook behind a function of torch.nn.init."""
+
+        def after(token: Any, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+            tensor = args[0] if args else kwargs.get("tensor")
+            if torch.is_tensor(tensor) and tensor.is_leaf:
+                self.initialised[id(tensor)] = (weakref.ref(tensor), name, sample(tensor))
+
+        return after
+
+    def clear(self) -> None:
+        self.called, self.reached, self.cuts, self.before, self.unheld = {}, set(), {}, {}, {}
+
+    def forward(self, root: Any, inputs: Any, outputs: Any) -> None:
+        """A model was called in a sampled step."""
+        self.called[id(root)] = self.modules.root_of(root) or root
+
+    def backward(self, tensors: tuple[Any, ...], _: Any) -> None:
+        """Which parameters does this graph reach, and what cuts others off from the loss?"""
+        if not self.watch.armed:
+            return
+        self.line = here()
+        held = {id(p) for h in self.watch.optimizers.values() for p in h.parameters}
+        for variable in leaves(tensors):
+            self.reached.add(id(variable))
+            if id(variable) not in held and isinstance(variable, torch.nn.Parameter):
+                self.unheld[id(variable)] = (weakref.ref(variable), self.line)
+        for root in self.called.values():
+            for p in root.parameters():
+                self.before.setdefault(id(p), sample(p))
+        for tensor in tensors:
+            made = self.trace.of(tensor) if torch.is_tensor(tensor) else None
+            if made is None:
+                continue
+            for m in made.ancestors():
+                if m.op == "parameter" and m.ref() is not None:
+                    self.cuts.setdefault(id(m.ref()), None)  # type: ignore[arg-type]
+            for m in made.ancestors():
+                if m.cut is m:
+                    for p in m.ancestors():
+                        if p.op == "parameter" and p.ref() is not None and (p.grad or p.lost):
+                            self.cuts[id(p.ref())] = m
+
+    def step(self, optimizer: Any) -> None:
+        """After a step: tell the parameters of each model that was called."""
+        held = self.steps.held(optimizer)
+        if held.steps in (1, 8) or self.watch.armed:
+            for p in held.parameters:
+                if p.grad is not None:
+                    self.stepped[id(p)] = held.steps
+        if not self.watch.armed:
+            return
+        for root in list(self.called.values()):
+            if any(p is q for p in list(root.parameters())[:400] for q in held.parameters[:1]) or not self.owner(root):
+                self.tell(root, held)
+
+    def owner(self, root: Any) -> bool:
+        """Does any optimizer hold parameters of this model?"""
+        own = {id(p) for p in root.parameters()}
+        return any(id(p) in own for h in self.watch.optimizers.values() for p in h.parameters)
+
+    def tell(self, root: Any, stepping: Any) -> None:
+        """The fact `parameters` of one model."""
+        key = id(root)
+        self.told[key] = self.told.get(key, 0) + 1
+        if self.told[key] > TIMES:
+            return
+        owners = {id(p): h.number for h in self.watch.optimizers.values() for p in h.parameters}
+        rows = []
+        for path, p in list(root.named_parameters())[:MOST_PARAMETERS]:
+            rows.append(self.row(path, p, owners))
+        own = {id(p) for p in root.parameters()}
+        hidden = [self.row(f"(hidden) {tuple(r().shape)}", r(), owners) | {"line": line.told if line else None}
+                  for i, (r, line) in self.unheld.items() if i not in own and r() is not None][:20]  # fmt: skip
+        value = {"model": self.modules.label(root), "class": type(root).__name__, "optimizer": stepping.number, "steps": stepping.steps,
+                 "built": self.modules.line_of(root), "optimizer_line": stepping.line.told if stepping.line else None,
+                 "optimizer_count": len(stepping.parameters), "orphans": self.orphans(stepping, own), "hidden": hidden, "rows": rows}  # fmt: skip
+        self.recorder.fact("parameters", value, step=self.watch.step, module=value["model"], **(self.line.place if self.line else {}))
+
+    def orphans(self, held: Any, own: set[int]) -> int:
+        """Parameters that the optimizer holds and no known model has: what is left of replaced layers."""
+        everywhere = own | {id(p) for r in self.modules.roots.values() if r.ref() is not None for p in r.ref().parameters()}
+        return sum(id(p) not in everywhere for p in held.parameters)
+
+    def row(self, path: str, p: Any, owners: dict[int, int]) -> dict[str, Any]:
+        """One parameter as the fact tells it."""
+        now, was = sample(p), self.before.get(id(p))
+        known = self.initialised.get(id(p))
+        initialiser = known[1] if known is not None and known[0]() is p else None
+        row = {"path": path, "shape": list(p.shape), "requires_grad": p.requires_grad, "optimizer": owners.get(id(p)), "reached": id(p) in self.reached,
+               "used": id(p) in self.cuts, "gradient": gradient_state(p), "initialiser": initialiser, "stepped": self.stepped.get(id(p), 0),
+               "changed": None if was is None or now is None else now != was,
+               "untouched": bool(initialiser and now is not None and known is not None and known[2] == now)}  # fmt: skip
+        cut = self.cuts.get(id(p))
+        if cut is not None and id(p) not in self.reached:
+            row["cut"] = {"op": cut.op, "line": cut.line.told if cut.line else None, "no_grad": cut.no_grad,
+                          "module": self.modules.label(cut.module) if cut.module is not None else None}  # fmt: skip
+        return row
+
+    # ---- asked by modules
+
+    def trained_steps(self, module: Any) -> int:
+        """Optimizer steps that a module's parameters have had."""
+        return max((self.stepped.get(id(p), 0) for p in module.parameters()), default=0)
+
+    def donor(self, state: Any, module: Any) -> dict[str, Any] | None:
+        """The living model whose very tensors a state dictionary holds, if any, and whether it was ever trained."""
+        if not isinstance(state, dict):
+            return None
+        first = next((v for v in state.values() if torch.is_tensor(v) and v.numel()), None)
+        if first is None:
+            return None
+        for other in list(self.modules.built)[:2000]:
+            for p in other._parameters.values():
+                if p is not None and p.data_ptr() == first.data_ptr() and p.data_ptr():
+                    owner = self.modules.root_of(other) or other
+                    if owner is not module:
+                        return {"module": self.modules.label(owner), "trained": self.trained_steps(owner)}
+        return None
+
+
+def leaves(tensors: tuple[Any, ...]) -> list[Any]:
+    """The tensors that the backward graph of some tensors puts gradients into."""
+    queue = [t.grad_fn for t in tensors if torch.is_tensor(t) and t.grad_fn is not None]
+    seen, found = set(queue), []
+    for node in queue:
+        variable = getattr(node, "variable", None) if type(node).__name__ == "AccumulateGrad" else None
+        if variable is not None:
+            found.append(variable)
+        if len(seen) > MOST_NODES:
+            break
+        for following, _ in node.next_functions:
+            if following is not None and following not in seen:
+                seen.add(following)
+                queue.append(following)
+    return found
+
+
+def gradient_state(p: Any) -> str | float | None:
+    """none, zero, or the norm of a parameter's gradient; None where it can't be read at once."""
+    grad = p.grad
+    if grad is None:
+        return "none"
+    if not is_plain(grad):
+        return None
+    norm = float(torch.linalg.vector_norm(grad.detach(), dtype=torch.float64 if grad.is_floating_point() else None))
+    return "zero" if norm == 0 else norm
+
+
+def install(watch: Watch) -> None:
+    """Hang on sampled steps, and see what torch.nn.init writes."""
+    graph = Graph(watch)
+    watch.parts["graph"] = graph
+    for name in [n for n in vars(torch.nn.init) if n.endswith("_") and not n.startswith("_") and callable(getattr(torch.nn.init, n))]:
+        watch.around(PART, torch.nn.init, name, None, graph.initialise(name))
+    watch.hang("on_forward", PART, graph.forward)
+    watch.hang("on_backward", PART, graph.backward)
+    watch.hang("after_step", PART, graph.step)
+    watch.hang("on_arm", PART, graph.clear)
+    watch.hang("on_disarm", PART, graph.clear)

@@ -1,0 +1,231 @@
+"""Steps: what every turn of a training loop shows without a module hook: losses, rates, gradient norms, and which step it is.
+
+Also decides when the next step is sampled (armed). An ordinary step costs a few microseconds here.
+"""
+
+from __future__ import annotations
+
+import time
+import weakref
+from typing import Any
+
+import torch
+from torch.optim import optimizer as torch_optimizer
+
+from ...places import Place
+from .lines import Line, built_at, here, lines
+from .watch import Watch
+
+PART = "steps"
+NORM_SHARE = 0.01  # of the time between two steps that the norm of the gradients may cost
+MOST_NAMES = 60  # parameters of an optimizer told by name
+MANY_OPTIMIZERS = 12  # up to here each new optimizer arms its first step, then every power of two
+
+
+class Held:
+    """An optimizer that the program has: its number, a weak reference, and what it has done so far."""
+
+    def __init__(self, number: int, optimizer: Any, line: Line | None) -> None:
+        self.number, self.ref, self.line = number, weakref.ref(optimizer), line
+        self.cls = type(optimizer).__name__
+        self.name = f"{self.cls}-{number}" if number else self.cls
+        self.steps = self.empty = self.stale = self.reached = self.between = 0
+        self.step_line: Line | None = None
+        self.told = False
+        self.series: dict[str, int | None] = {}
+
+    @property
+    def parameters(self) -> list[Any]:
+        """The tensors that it holds."""
+        optimizer = self.ref()
+        return [p for g in optimizer.param_groups for p in g["params"]] if optimizer is not None else []
+
+
+class Steps:
+    """The hooks and counters."""
+
+    def __init__(self, watch: Watch) -> None:
+        self.watch, self.recorder = watch, watch.recorder
+        self.stepped: set[int] = set()  # optimizers that have had their step in this turn
+        self.any_step = False
+        self.losses: dict[Any, int | None] = {}
+        self.waiting: list[tuple[int, int, Any]] = []  # losses on a device: (series, step, copy), read when they have arrived
+        self.norm_cost, self.period, self.last = 0.0, 0.0, 0.0
+        self.seen = 0
+
+    # ---- optimizers
+
+    def built(self, _: Any, __: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """An Optimizer's __init__ returned: number it and look closely at its first step."""
+        if isinstance(getattr(args[0], "param_groups", None), list):
+            self.held(args[0], built_at(args[0]))
+
+    def held(self, optimizer: Any, line: Line | None = None) -> Held:
+        """The record of an optimizer; a new one where it was not known (built before we woke, or unpickled)."""
+        known = self.watch.optimizers.get(id(optimizer))
+        if known is not None and known.ref() is optimizer:
+            return known
+        held = self.watch.optimizers[id(optimizer)] = Held(self.seen, optimizer, line)
+        self.seen += 1
+        if self.seen <= MANY_OPTIMIZERS or self.seen & (self.seen - 1) == 0:
+            self.watch.arm()
+        self.watch.tell("on_optimizer", held)
+        return held
+
+    def before(self, optimizer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Global pre-step hook."""
+        watch, held = self.watch, self.held(optimizer)
+        closure = (args[1] if len(args) > 1 else None) or kwargs.get("closure")
+        watch.closure = closure is not None
+        self.recorder.step, self.recorder.stage = watch.step, "train"
+        if watch.armed:
+            held.step_line = here()
+        if id(optimizer) in self.stepped:
+            self.turn()
+        watch.tell("before_step", optimizer)
+
+    def after(self, optimizer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Global post-step hook."""
+        watch, held = self.watch, self.held(optimizer)
+        held.steps += 1
+        watch.closure = False
+        self.points(optimizer, held)
+        watch.tell("after_step", optimizer)
+        if not self.any_step:  # so far backward calls were counted
+            self.any_step, watch.step = True, 0
+        self.stepped.add(id(optimizer))
+        if len(watch.optimizers) == 1:
+            self.turn()
+
+    def points(self, optimizer: Any, held: Held) -> None:
+        """Learning rate and gradient norm of this step."""
+        group = optimizer.param_groups[0] if optimizer.param_groups else {}
+        if not held.series:
+            place = Place(stage="train", module=held.name, **(held.line.place if held.line else {}))
+            held.series = {n: self.recorder.series(n, place) for n in ("learning_rate", "gradient_norm")}
+        rate, pairs = group.get("lr"), []
+        if held.series["learning_rate"] is not None and rate is not None and (not torch.is_tensor(rate) or rate.device.type == "cpu"):
+            pairs.append((held.series["learning_rate"], float(rate)))
+        now = time.perf_counter()
+        if self.last:
+            self.period = 0.8 * self.period + 0.2 * (now - self.last) if self.period else now - self.last
+        self.last = now
+        if held.series["gradient_norm"] is not None and (self.watch.armed or self.norm_cost < NORM_SHARE * self.period):
+            norm = gradient_norm(held.parameters)
+            self.norm_cost = time.perf_counter() - now
+            if norm is not None:
+                pairs.append((held.series["gradient_norm"], norm))
+        self.recorder.points(self.watch.step, pairs)
+
+    def turn(self) -> None:
+        """A turn of the loop is over: the next one may be sampled."""
+        watch = self.watch
+        self.stepped.clear()
+        watch.step += 1
+        self.recorder.step = watch.step
+        live = [h for h in watch.optimizers.values() if h.ref() is not None]
+        if len(live) < len(watch.optimizers):
+            watch.optimizers = {k: h for k, h in watch.optimizers.items() if h.ref() is not None}
+        young = [h for h in live if h.steps < 4 and h.number < MANY_OPTIMIZERS and h.steps]
+        if watch.schedule(watch.step + 1) or any(watch.schedule(h.steps + 1) for h in young):
+            watch.arm()
+        else:
+            watch.disarm()
+
+    # ---- backward
+
+    def backward(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        """Before torch.autograd.backward runs its graph."""
+        watch = self.watch
+        tensors = args[0] if args else kwargs.get("tensors", ())
+        tensors = (tensors,) if torch.is_tensor(tensors) else tuple(tensors)
+        watch.backwards += 1
+        self.recorder.stage = "train"
+        for tensor in tensors:
+            if torch.is_tensor(tensor) and tensor.numel() == 1:
+                self.loss(tensor)
+        if self.waiting:
+            self.read()
+        watch.tell("on_backward", tensors, (args, kwargs))
+        return tensors
+
+    def backward_done(self, tensors: Any, _: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """torch.autograd.backward returned."""
+        if tensors is None:
+            return
+        self.watch.tell("after_backward", tensors, (args, kwargs))
+        if not self.any_step and not self.watch.closure:  # a loop of its own making, or one that forgot to step
+            self.turn()
+
+    def grad(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Before torch.autograd.grad runs: a hand-written loop, or a penalty on gradients within a larger one."""
+        outputs = args[0] if args else kwargs.get("outputs", ())
+        outputs = (outputs,) if torch.is_tensor(outputs) else tuple(outputs)
+        create = kwargs.get("create_graph", args[4] if len(args) > 4 else False)
+        if create or len(outputs) != 1 or outputs[0].numel() != 1:
+            return
+        self.watch.tell("on_backward", outputs, (args, kwargs))
+        if not self.any_step and not self.watch.backwards:
+            self.loss(outputs[0])
+
+    def grad_done(self, _: Any, __: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        create = kwargs.get("create_graph", args[4] if len(args) > 4 else False)
+        if not create and not self.any_step and not self.watch.backwards:
+            self.turn()
+
+    def loss(self, tensor: Any) -> None:
+        """One point of train_loss; a value on a device is copied without waiting and read at a later step."""
+        line = here()
+        if line not in self.losses:
+            place = Place(stage="train", **(line.place if line else {}))
+            self.losses[line] = self.recorder.series("train_loss", place)
+        number = self.losses[line]
+        if number is None:
+            return
+        if tensor.device.type == "cpu":
+            self.recorder.points(self.watch.step, [(number, float(tensor.detach()))])
+        elif len(self.waiting) < 64 and tensor.device.type == "cuda":
+            copy = tensor.detach().to("cpu", non_blocking=True)
+            event = torch.cuda.Event()
+            event.record()
+            self.waiting.append((number, self.watch.step, (copy, event)))
+
+    def read(self) -> None:
+        """Losses whose copies have arrived."""
+        while self.waiting and self.waiting[0][2][1].query():
+            number, step, (copy, _) = self.waiting.pop(0)
+            self.recorder.points(step, [(number, float(copy))])
+
+    def last_words(self) -> None:
+        """What each optimizer did."""
+        self.read()
+        self.watch.disarm()
+        for held in self.watch.optimizers.values():
+            where = held.step_line or held.line
+            value = {"number": held.number, "class": held.cls, "steps": held.steps, "empty": held.empty, "reached": held.reached,
+                     "stale": held.stale, "turns": self.watch.step, "backwards": self.watch.backwards}  # fmt: skip
+            self.recorder.fact("optimizer_use", value, **(where.place if where else {"file": "", "line": None}))
+
+
+def gradient_norm(parameters: list[Any]) -> float | None:
+    """Global l2 norm of the dense gradients on the CPU; None where there is none to be had without waiting for a device."""
+    grads = [p.grad for p in parameters if p.grad is not None]
+    grads = [g for g in grads if g.layout == torch.strided and g.device.type == "cpu"]
+    if not grads:
+        return None
+    with torch.no_grad():
+        return float(torch.linalg.vector_norm(torch.stack([n.double() for n in torch._foreach_norm([g.detach() for g in grads])])))
+
+
+def install(watch: Watch) -> None:
+    """Put in the hooks that are always in."""
+    steps, guard = Steps(watch), watch.guard(PART)
+    watch.parts["steps"] = steps
+    before = torch_optimizer.register_optimizer_step_pre_hook(guard(steps.before))
+    after = torch_optimizer.register_optimizer_step_post_hook(guard(steps.after))
+    watch.at_undo(before.remove)
+    watch.at_undo(after.remove)
+    watch.around(PART, torch.optim.Optimizer, "__init__", None, steps.built)
+    watch.around(PART, torch.autograd, "backward", steps.backward, steps.backward_done)
+    watch.around(PART, torch.autograd, "grad", steps.grad, steps.grad_done)
+    watch.recorder.at_exit(steps.last_words)

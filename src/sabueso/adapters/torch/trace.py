@@ -1,0 +1,157 @@
+"""Trace: which operation made which tensor, from what, in which module and on which line, within one sampled step.
+
+Kept are small records, never a tensor: a record knows its tensor by a weak reference. Reading starts at the loss: `Trace.of(loss)` and its
+ancestors say what leads to it.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from .lines import Line, here
+from .watch import Watch
+
+MOST_OPERATIONS = 20_000  # in one sampled step; a longer one is seen up to here
+SKIPPED = frozenset({"__get__", "__set__", "__delete__", "size", "dim", "numel", "stride", "is_floating_point", "__len__", "__hash__", "__repr__",
+                     "is_contiguous", "storage_offset", "is_complex", "requires_grad_", "register_hook", "__format__", "__bool__", "__contains__",
+                     "is_tensor", "ndimension", "element_size", "data_ptr", "is_pinned", "register_post_accumulate_grad_hook"})  # fmt: skip
+
+
+class Made:
+    """One tensor's making."""
+
+    __slots__ = ("op", "parents", "shape", "dtype", "line", "module", "grad", "lost", "cut", "ref", "dim", "number", "name", "extra", "no_grad")
+
+    def __init__(self, op: str, parents: tuple[Made, ...], tensor: Any, line: Line | None, module: Any, number: int) -> None:
+        self.op, self.parents, self.line, self.module, self.number = op, parents, line, module, number
+        self.shape, self.dtype, self.grad = tuple(tensor.shape), tensor.dtype, tensor.requires_grad
+        self.ref = weakref.ref(tensor)
+        self.dim: Any = None
+        self.name: str | None = None
+        self.extra: Any = None
+        self.no_grad = not torch.is_grad_enabled()
+        self.lost = not self.grad and any(p.grad or p.lost for p in parents)  # a gradient would have gone on to a parameter, but for this
+        self.cut = self if self.lost and not any(p.lost for p in parents) else next((p.cut for p in parents if p.lost), None) if self.lost else None
+
+    def ancestors(self, most: int = MOST_OPERATIONS) -> Iterator[Made]:
+        """This record and all from which it was made, nearest first."""
+        seen, queue = {id(self)}, [self]
+        for made in queue:
+            yield made
+            for parent in made.parents:
+                if id(parent) not in seen and len(seen) < most:
+                    seen.add(id(parent))
+                    queue.append(parent)
+
+
+class Trace:
+    """The records of the step in progress."""
+
+    def __init__(self, watch: Watch) -> None:
+        self.watch = watch
+        self.open = False
+        self.made: dict[int, Made] = {}
+        self.stack: list[Any] = []  # modules being called, outermost first
+        self.count = 0
+        self.order: list[Made] = []
+
+    def clear(self) -> None:
+        """Forget the step."""
+        self.made, self.order, self.count = {}, [], 0
+        self.stack.clear()
+
+    # ---- modules
+
+    def enter(self, module: Any, args: tuple[Any, ...]) -> None:
+        """Global forward pre-hook."""
+        if self.open:
+            if not self.stack:
+                self.watch.tell("on_root", module, args)
+            self.stack.append(module)
+
+    def leave(self, module: Any, args: tuple[Any, ...], result: Any) -> None:
+        """Global forward hook."""
+        if not self.open or module not in self.stack:
+            return
+        while self.stack and self.stack.pop() is not module:
+            pass
+        for tensor in tensors_in(result):
+            if self.of(tensor) is None:
+                self.put(type(module).__name__, tensors_in(args), tensor, module)
+        self.watch.tell("on_module", module, args, result)
+        if not self.stack:
+            if torch.is_grad_enabled() and not self.watch.evaluating:
+                self.watch.tell("on_forward", module, args, result)
+            else:
+                self.watch.tell("on_evaluation", module, args, result)
+
+    # ---- operations
+
+    def see(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
+        """One operation on tensors."""
+        name = getattr(func, "__name__", "")
+        if name == "__get__":
+            name = getattr(getattr(func, "__self__", None), "__name__", "")
+            if name not in ("data", "T", "mT", "H", "real"):
+                return
+        elif name in SKIPPED:
+            return
+        self.count += 1
+        if self.count > MOST_OPERATIONS:
+            self.open = False
+            return
+        name = name.strip("_") or name
+        if name in ("backward", "zero"):
+            return
+        sources = tensors_in(args)
+        if kwargs:
+            sources += tensors_in(list(kwargs.values()))
+        outputs = tensors_in(result)
+        for tensor in outputs:
+            made = self.put(name, sources, tensor, self.stack[-1] if self.stack else None)
+            made.dim = kwargs.get("dim", args[1] if len(args) > 1 and isinstance(args[1], int) else None)
+        self.watch.tell("on_operation", name, func, args, kwargs, result, outputs)
+
+    def put(self, op: str, sources: list[Any], tensor: Any, module: Any) -> Made:
+        """Record how a tensor was made."""
+        parents = tuple(self.of(s) or self.leaf(s) for s in sources)
+        made = Made(op, parents, tensor, here(2), module, self.count)
+        self.made[id(tensor)] = made
+        self.order.append(made)
+        return made
+
+    def leaf(self, tensor: Any) -> Made:
+        """A tensor that no seen operation made: a parameter, data, a constant."""
+        made = Made("parameter" if isinstance(tensor, torch.nn.Parameter) else "leaf", (), tensor, None, None, self.count)
+        self.made[id(tensor)] = made
+        return made
+
+    def of(self, tensor: Any) -> Made | None:
+        """The record of a tensor in this step."""
+        made = self.made.get(id(tensor))
+        return made if made is not None and made.ref() is tensor else None
+
+
+def tensors_in(value: Any, depth: int = 3) -> list[Any]:
+    """The tensors of a result or of arguments, lists and tuples and dictionaries included."""
+    if torch.is_tensor(value):
+        return [value]
+    if isinstance(value, dict):
+        value = list(value.values())
+    if depth and isinstance(value, (list, tuple)):
+        return [t for v in value[:200] for t in tensors_in(v, depth - 1)]
+    return []
+
+
+def is_plain(tensor: Any) -> bool:
+    """Can its values be read at no cost: on the CPU, dense, no wrapper of functorch and no fake?"""
+    return (
+        tensor.device.type == "cpu"
+        and tensor.layout == torch.strided
+        and type(tensor) in (torch.Tensor, torch.nn.Parameter)
+        and not torch._C._functorch.is_functorch_wrapped_tensor(tensor)
+    )
