@@ -1,0 +1,24 @@
+"""Row lineage: which rows, as read, an array or frame holds, found by content, whatever library sliced it.
+
+lineage = lineage.of(recorder)             one registry for all adapters of a recorder
+known = lineage.register_source(frame, name="loans.csv", kind="file")     at a reader: its rows get ids
+known = lineage.known_of(x)                a Known for any array, frame, tensor or list; ids are global row ids, -1 where unknown
+lineage.link(out, known.ids[kept], known)  at an operation whose row mapping is known (a filter, a join, a sort, a transform)
+lineage.rows_as_read(ids)                  {source: sorted 0-based rows}, for `row` of a place
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .registry import Known, Lineage, Source
+
+__all__ = ["Known", "Lineage", "Source", "of"]
+
+
+def of(recorder: Any) -> Lineage:
+    """The recorder's registry, made at the first call."""
+    held = getattr(recorder, "lineage", None)
+    if held is None:
+        held = recorder.lineage = Lineage()
+    return held

@@ -1,0 +1,221 @@
+"""Fingerprints: one number a row, the same for the same values in whatever container they come.
+
+Values are compared as 32-bit floats, so that a float64 table and the float32 tensor made of it agree; text by its CRC. A row's number is a
+sum over its columns of mixed value times an odd constant of the column's position, modulo 2**64: order of summation and memory layout
+don't matter, zeros add nothing (so sparse and dense agree). Two different rows agree by chance with a probability under 2**-33.
+"""
+
+from __future__ import annotations
+
+import sys
+import zlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+NAN = np.uint32(0x7FC00000)
+SPREAD = np.uint32(0x9E3779B1)
+MOST_CELLS = 8_000_000  # above it only so many columns are looked at: 128 of them, chosen by the width alone
+MOST_COLUMNS = 128
+CHUNK = 1 << 16
+
+
+@dataclass(slots=True)
+class Table:
+    """The values of an array or frame as 32-bit codes: `codes` (rows, columns), `names` where columns have any, `numeric` by column."""
+
+    codes: np.ndarray
+    names: list[str] | None
+    numeric: np.ndarray
+
+    @property
+    def rows(self) -> int:
+        return self.codes.shape[0]
+
+    @property
+    def width(self) -> int:
+        return self.codes.shape[1]
+
+    def floats(self, rows: Any = slice(None)) -> np.ndarray:
+        """The values of the numeric columns as float64 (text columns are NaN)."""
+        values = np.ascontiguousarray(self.codes[rows]).view(np.float32).astype(np.float64)
+        values[:, ~self.numeric] = np.nan
+        return values
+
+    def take(self, rows: Any) -> Table:
+        return Table(self.codes[rows], self.names, self.numeric)
+
+
+def table_of(x: Any) -> Table | None:
+    """The codes of an array, frame, tensor, series or list; None for what has no rows of values."""
+    pandas, polars = sys.modules.get("pandas"), sys.modules.get("polars")
+    if pandas is not None and isinstance(x, (getattr(pandas, "DataFrame", ()), getattr(pandas, "Series", ()))):
+        frame = x.to_frame() if x.ndim == 1 else x
+        picked = [frame.iloc[:, j] for j in _picked(*frame.shape)]
+        return _of_columns(picked, list(map(str, frame.columns)), *frame.shape)
+    if polars is not None and isinstance(x, (getattr(polars, "DataFrame", ()), getattr(polars, "Series", ()))):
+        frame = x.to_frame() if isinstance(x, polars.Series) else x
+        columns = frame.get_columns()
+        return _of_columns([columns[j] for j in _picked(frame.height, frame.width)], list(frame.columns), frame.height, frame.width)
+    array = array_of(x)
+    if array is None or array.ndim == 0 or len(array) == 0:
+        return None
+    flat = array.reshape(len(array), -1)
+    flat = flat[:, _picked(*flat.shape)] if flat.shape[1] > MOST_COLUMNS else flat
+    if flat.dtype.kind in "fiub":
+        return Table(_number_codes(flat), None, np.ones(flat.shape[1], bool))
+    return _of_columns([flat[:, j] for j in range(flat.shape[1])], None, *flat.shape)
+
+
+def array_of(x: Any) -> np.ndarray | None:
+    """A NumPy view of an array, tensor, list or the like without copying what need not be; None for anything else."""
+    if isinstance(x, np.ndarray):
+        return None if x.dtype.kind in "cV" else x
+    if hasattr(x, "detach") and hasattr(x, "numpy"):  # a tensor
+        if getattr(x.device, "type", "cpu") != "cpu" or x.layout != sys.modules["torch"].strided or x.is_complex():
+            return None
+        x = x.detach()
+        return x.float().numpy() if str(x.dtype) in ("torch.bfloat16", "torch.float16") else x.numpy()
+    if isinstance(x, (list, tuple)) and x and len(x) < 500_000:
+        kind = type(x[0])
+        if kind in (str, int, float, bool) or kind.__module__ == "numpy" and getattr(x[0], "ndim", 9) < 2:
+            try:
+                made = np.array(x, dtype=object if kind is str else None)
+            except ValueError:
+                return None
+            return made if made.dtype.kind in "fiubO" else None
+    return None
+
+
+def row_hashes(table: Table, columns: Iterable[int] | None = None) -> np.ndarray:
+    """One uint64 a row over all columns, or over some (then by their order in the list)."""
+    codes = table.codes if columns is None else table.codes[:, list(columns)]
+    factors = column_factors(np.arange(codes.shape[1]))
+    hashes = np.empty(len(codes), np.uint64)
+    for start in range(0, len(codes), CHUNK):
+        mixed = codes[start : start + CHUNK] * SPREAD
+        mixed ^= mixed >> np.uint32(15)
+        hashes[start : start + CHUNK] = mixed.astype(np.uint64) @ factors
+    return hashes
+
+
+def sparse_hashes(x: Any) -> np.ndarray | None:
+    """The same numbers for the rows of a sparse matrix, without making it dense."""
+    if not hasattr(x, "tocsr") or x.nnz > MOST_CELLS or (x.shape[1] > MOST_COLUMNS and x.shape[0] * x.shape[1] > MOST_CELLS * 1000):
+        return None
+    rows = x.tocsr()
+    mixed = _number_codes(np.asarray(rows.data).reshape(-1, 1))[:, 0] * SPREAD
+    mixed ^= mixed >> np.uint32(15)
+    sums = np.zeros(len(mixed) + 1, np.uint64)
+    np.cumsum(mixed.astype(np.uint64) * column_factors(rows.indices), out=sums[1:])
+    return sums[rows.indptr[1:]] - sums[rows.indptr[:-1]]
+
+
+def column_factors(columns: np.ndarray) -> np.ndarray:
+    """An odd constant for each column position (splitmix64)."""
+    z = (columns.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return (z ^ (z >> np.uint64(31))) | np.uint64(1)
+
+
+def column_bits(table: Table, rows: int = 256) -> np.ndarray:
+    """Entropy of each column in bits over evenly spaced rows; 20 for a nearly unique one. Can equal rows be chance?"""
+    sample = table.codes[spaced(table.rows, rows)]
+    bits = np.zeros(table.width)
+    for j in range(table.width):
+        share = np.unique(sample[:, j], return_counts=True)[1] / len(sample)
+        bits[j] = 20.0 if len(share) > 0.95 * len(sample) and len(share) > 8 else float(-(share * np.log2(share)).sum())
+    return bits
+
+
+def spaced(rows: int, most: int) -> np.ndarray:
+    """At most so many row positions, evenly spaced from the first to the last."""
+    return np.unique(np.linspace(0, rows - 1, min(rows, most)).astype(np.int64)) if rows else np.empty(0, np.int64)
+
+
+def _picked(rows: int, width: int) -> np.ndarray:
+    """The columns that are looked at: all, or in a big and wide table some chosen by its width alone, so that its slices agree."""
+    if rows * width <= MOST_CELLS or width <= MOST_COLUMNS:
+        limit = 4096
+    else:
+        limit = MOST_COLUMNS
+    if width <= limit:
+        return np.arange(width)
+    return np.sort(np.argsort(column_factors(np.arange(width)))[:limit])
+
+
+def _of_columns(columns: list[Any], names: list[str] | None, rows: int, width: int) -> Table | None:
+    if not columns or not rows:
+        return None
+    codes = np.empty((rows, len(columns)), np.uint32)
+    numeric = np.zeros(len(columns), bool)
+    for j, column in enumerate(columns):
+        codes[:, j], numeric[j] = _column_codes(column)
+    if names is not None and len(columns) < width:
+        names = [names[j] for j in _picked(rows, width)]
+    return Table(codes, names, numeric)
+
+
+def _column_codes(column: Any) -> tuple[np.ndarray, bool]:
+    """One column's codes and whether they are of numbers."""
+    values = column if isinstance(column, np.ndarray) else _plain(column)
+    if values.dtype.kind in "fiub":
+        return _number_codes(values.reshape(-1, 1))[:, 0], True
+    if values.dtype.kind in "mM":
+        whole = values.astype(np.int64).view(np.uint64)
+        return (whole ^ (whole >> np.uint64(32))).astype(np.uint32), False
+    first = next((v for v in values[:64] if v is not None and v == v), None)
+    if not isinstance(first, (str, bytes)):
+        try:
+            return _number_codes(np.asarray(values, np.float32).reshape(-1, 1))[:, 0], True
+        except (TypeError, ValueError):
+            pass
+    return _text_codes(values), False
+
+
+def _plain(column: Any) -> np.ndarray:
+    """The values of a pandas or polars column as a NumPy array."""
+    dtype = column.dtype
+    if getattr(dtype, "kind", None) in ("f", "i", "u", "b") and not isinstance(dtype, np.dtype):  # nullable extension types
+        return column.to_numpy(dtype=np.float32, na_value=np.nan)
+    return np.asarray(column.to_numpy())
+
+
+def _number_codes(values: np.ndarray) -> np.ndarray:
+    """float32 bits with one zero and one NaN."""
+    with np.errstate(all="ignore"):
+        codes = np.ascontiguousarray(values, np.float32).view(np.uint32)
+    odd = (codes & np.uint32(0x7FFFFFFF)) > np.uint32(0x7F800000)
+    zero = codes == np.uint32(0x80000000)
+    if odd.any() or zero.any():
+        codes = np.where(odd, NAN, np.where(zero, np.uint32(0), codes))
+    return codes
+
+
+def _text_codes(values: np.ndarray) -> np.ndarray:
+    """The CRC of each value's text; each level is worked out once."""
+    pandas = sys.modules.get("pandas")
+    if pandas is not None and hasattr(pandas, "factorize") and len(values) > 64:
+        numbers, levels = pandas.factorize(values)
+        table = np.array([_crc(v) for v in levels] + [NAN], np.uint32)
+        return table[numbers]
+    known: dict[Any, int] = {}
+    found = np.empty(len(values), np.uint32)
+    for i, v in enumerate(values):
+        try:
+            code = known.get(v)
+        except TypeError:  # not hashable
+            code = _crc(v)
+        if code is None:
+            code = known[v] = _crc(v)
+        found[i] = code
+    return found
+
+
+def _crc(value: Any) -> int:
+    if value is None or value != value:
+        return int(NAN)
+    return zlib.crc32(value if isinstance(value, bytes) else str(value).encode("utf-8", "surrogatepass"))

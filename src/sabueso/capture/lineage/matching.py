@@ -1,0 +1,127 @@
+"""How the rows of one table are found in another: by a few telling columns, or by the same order of values in every column."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .fingerprints import Table, column_bits, row_hashes, spaced
+
+SAMPLE = 12  # rows by which columns are told apart
+MOST_WORK = 40_000_000  # comparisons that a search for equal columns may take
+SURE_BITS = 12.0  # beyond log2 of both tables' rows: chance of any wrong pair under 1 in 4,000
+
+
+def by_columns(table: Table, other: Table) -> tuple[np.ndarray, bool] | None:
+    """Rows of `table` in `other` by columns that both hold: positions (-1 where none) and whether a row is told for certain."""
+    pairs = shared_columns(table, other)
+    if not pairs:
+        return None
+    bits = column_bits(table.take(spaced(table.rows, 256)))
+    need = np.log2(table.rows + 1) + np.log2(other.rows + 1) + SURE_BITS
+    chosen, sum_bits = [], 0.0
+    for j, c in sorted(pairs, key=lambda p: -bits[p[0]])[:6]:
+        chosen.append((j, c))
+        sum_bits += bits[j]
+        if sum_bits >= need:
+            break
+    if sum_bits < 0.9 * np.log2(other.rows + 1) + 4:
+        return None
+    mine = row_hashes(table, [j for j, _ in chosen])
+    theirs = row_hashes(other, [c for _, c in chosen])
+    order = np.argsort(theirs, kind="stable")
+    at = np.minimum(np.searchsorted(theirs[order], mine), len(order) - 1)
+    hit = theirs[order][at] == mine
+    if hit.mean() <= 0.95:
+        return None
+    at = np.where(hit, order[at], -1)
+    if table.rows == other.rows and np.array_equal(theirs, mine):
+        at = np.arange(table.rows)  # the same order: twins stay with themselves
+    return at, bool(sum_bits >= need)
+
+
+def shared_columns(table: Table, other: Table) -> list[tuple[int, int]]:
+    """(column here, column there) whose values are the same in the same rows, told by a dozen rows."""
+    rows = spaced(table.rows, SAMPLE)
+    sample = table.codes[rows]
+    distinct = [len(np.unique(sample[:, j])) for j in range(table.width)]
+    telling = [j for j in sorted(range(table.width), key=lambda j: -distinct[j])[:4] if distinct[j] > 0.8 * len(rows)]
+    for j in telling:
+        for c in _candidates(table, other, j):
+            places = _places(other.codes[:, c], sample[:, j])
+            if places is None:
+                continue
+            there = other.codes[places]  # the sampled rows as the other table has them
+            same = (sample[:, :, None] == there[:, None, :]).mean(axis=0) > 0.9 if table.width * other.width < 40_000 else None
+            if same is None:
+                return [(i, i) for i in range(min(table.width, other.width)) if (sample[:, i] == there[:, i]).mean() > 0.9]
+            return _pair(same, table, other)
+    return []
+
+
+def _candidates(table: Table, other: Table, j: int) -> list[int]:
+    """Columns of the other table that may be column j: of the same name first, then the same place, then any."""
+    first = []
+    if table.names and other.names and table.names[j] in other.names:
+        first.append(other.names.index(table.names[j]))
+    if j < other.width:
+        first.append(j)
+    budget = max(0, MOST_WORK // max(1, 4 * other.rows))
+    rest = [c for c in range(other.width) if other.numeric[c] == table.numeric[j]][: min(64, budget)]
+    return list(dict.fromkeys(first + rest))
+
+
+def _places(column: np.ndarray, values: np.ndarray) -> np.ndarray | None:
+    """Where in the column each value stands, if nearly all stand in one place only."""
+    if not (column == values[0]).any() and not (column == values[len(values) // 2]).any():
+        return None
+    at, found = np.zeros(len(values), np.int64), 0
+    for i, value in enumerate(values):
+        places = np.flatnonzero(column == value)
+        if 1 <= len(places) <= 2:
+            at[i] = places[0]
+            found += 1
+        elif not len(places) and i > 2 and found < 2:
+            return None
+    return at if found >= 0.8 * len(values) else None
+
+
+def _pair(same: np.ndarray, table: Table, other: Table) -> list[tuple[int, int]]:
+    """One column there for each here: the one of its name, of its place, or the first."""
+    pairs = []
+    for j in range(table.width):
+        cs = np.flatnonzero(same[j])
+        if len(cs):
+            named = [c for c in cs if table.names and other.names and table.names[j] == other.names[c]]
+            pairs.append((j, int(named[0] if named else j if j in cs else cs[0])))
+    return pairs
+
+
+def same_order(table: Table, other: Table) -> bool:
+    """Do rows correspond by position: has each of most telling columns its values in the same order over 64 rows (scaling, logs, ranks)?"""
+    rows = spaced(table.rows, 64)
+    if len(rows) < 16:
+        return False
+    mine, theirs = table.floats(rows), other.floats(rows)
+    width = min(table.width, other.width)
+    told = fits = 0
+    for j in range(width):
+        a, b = mine[:, j], theirs[:, j]
+        if np.isfinite(a).all() and np.isfinite(b).all() and len(np.unique(a)) > 12 and len(np.unique(b)) > 12:
+            told += 1
+            order = np.argsort(b, kind="stable")
+            step, base = np.diff(a[order]), np.diff(b[order])
+            fits += bool((step[base > 0] >= 0).all() or (step[base > 0] <= 0).all())
+    return told > 0 and fits >= max(1, 0.7 * told)
+
+
+def holds(whole: Table, whole_hashes: np.ndarray, part: Table, part_hashes: np.ndarray) -> bool:
+    """Was the part cut from the whole: are its rows, or those of the columns that both have, in it?"""
+    if whole.rows < part.rows:
+        return False
+    if whole.width == part.width:
+        probes = part_hashes[spaced(len(part_hashes), 16)]
+        if np.isin(probes, whole_hashes).mean() > 0.9:
+            return True
+    if whole.width < part.width // 2:
+        return False
+    return by_columns(part, whole) is not None or (whole.rows == part.rows and same_order(part, whole))

@@ -1,0 +1,336 @@
+"""The registry of arrays and frames met so far, and which source rows each holds."""
+
+from __future__ import annotations
+
+import time
+import weakref
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from . import matching
+from .fingerprints import Table, column_bits, row_hashes, spaced, sparse_hashes, table_of
+
+MOST_KNOWN = 240  # arrays kept; the oldest that is no source goes first
+MOST_BYTES = 96 << 20  # of codes kept in all, for matching columns later
+MOST_SECONDS = 1.0  # of CPU time for new arrays; beyond it only small ones are looked at
+SMALL = 100_000  # cells
+PROBES = 16
+
+
+@dataclass(eq=False, slots=True)
+class Source:
+    """Rows that came from outside or were first met here: `base` + position is a row's global id."""
+
+    name: str | None
+    kind: str  # file, query, dataset, made, met (first seen at a hook: its row numbers mean nothing to the person)
+    base: int
+    rows: int
+    file: str | None = None
+    line: int | None = None
+    columns: list[str] | None = None
+    ref: Any = None  # a weak reference to the object itself
+
+    @property
+    def as_read(self) -> bool:
+        """Do positions in it mean something to the person?"""
+        return self.kind != "met"
+
+
+@dataclass(eq=False, slots=True)
+class Known:
+    """What is known of one array: the source row of each of its rows, and what was learnt from which rows on the way to it."""
+
+    ids: np.ndarray  # global row ids, -1 where unknown; equal rows of a source share the first one's id
+    source: Source
+    width: int = 1
+    names: list[str] | None = None
+    makers: tuple[Any, ...] = ()  # fitted transformers (or other learners) whose output this is
+    resampled: tuple[Any, ...] = ()  # resamplings on the way
+    made: np.ndarray | None = None  # rows that a resampler made up or repeated
+    exact: bool = True  # False: rows were told by a few columns, equal rows may be mixed up
+    table: Table | None = None
+    hashes: np.ndarray | None = None
+    _sorted: tuple[np.ndarray, np.ndarray] | None = None
+    _bits: float | None = None
+    notes: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def rows(self) -> int:
+        return len(self.ids)
+
+    @property
+    def bits(self) -> float:
+        """Entropy of a row in bits, columns taken as independent: can equal rows be chance?"""
+        if self._bits is None:
+            self._bits = float(column_bits(self.table).sum()) if self.table is not None else 99.0
+        return self._bits
+
+    def sorted(self) -> tuple[np.ndarray, np.ndarray]:
+        """(hashes in order, their positions), worked out once."""
+        if self._sorted is None:
+            order = np.argsort(self.hashes, kind="stable")
+            self._sorted = self.hashes[order], order
+        return self._sorted
+
+    def find(self, hashes: np.ndarray) -> np.ndarray:
+        """The position here of each hash, -1 where there is none."""
+        values, order = self.sorted()
+        at = np.minimum(np.searchsorted(values, hashes), len(values) - 1)
+        return np.where(values[at] == hashes, order[at], -1)
+
+
+class Lineage:
+    """All arrays met; see the package for its use. Objects are held weakly; of values only codes are kept, in a bounded amount."""
+
+    def __init__(self) -> None:
+        self.sources: list[Source] = []
+        self.known: list[Known] = []
+        self.spent = 0.0
+        self.in_sight: Any = None  # a function (x) -> candidates (name, object, file, line) in the person's frames; see sight.py
+        self._by_id: dict[int, tuple[Any, Known, Any]] = {}
+        self._next = 0
+        self._bytes = 0
+        self.parts: dict[str, Any] = {}  # what adapters share over this registry, by name
+
+    # ---- what adapters call
+
+    def register_source(
+        self, x: Any, *, name: str | None = None, kind: str = "file", file: str | None = None, line: int | None = None
+    ) -> Known | None:
+        """Give the rows of a table as read (or made) their ids: row i of `x` is `base` + i. None if `x` can't be looked at."""
+        seen = self._look(x)
+        if seen is None:
+            return None
+        table, hashes = seen
+        return self._source(x, table, hashes, name, kind, file, line)
+
+    def known_of(self, x: Any, create: bool = True) -> Known | None:
+        """What is known of `x`: by identity, by equal rows, by equal columns; else, with `create`, as a source first met here."""
+        held = self.recall(x)
+        if held is not None:
+            return held
+        seen = self._look(x)
+        if seen is None:
+            return None
+        table, hashes = seen
+        found = self._match(table, hashes)
+        if found is None and create:
+            found = self._sighted(x, table, hashes) or self._source(x, table, hashes, None, "met", None, None, keep=False)
+        if found is not None:
+            self._keep(x, found, table, hashes)
+        return found
+
+    def link(
+        self,
+        x: Any,
+        ids: np.ndarray,
+        parent: Known,
+        *,
+        maker: Any = None,
+        resampled: Any = None,
+        made: np.ndarray | None = None,
+        exact: bool = True,
+    ) -> Known | None:
+        """Say that row i of `x` is the source row `ids[i]` (-1 where unknown), got from `parent` by an operation that was seen."""
+        seen = self._look(x, small=False)
+        if seen is None or len(ids) != len(seen[1]):
+            return None
+        table, hashes = seen
+        makers = parent.makers + ((maker,) if maker is not None and maker not in parent.makers else ())
+        steps = parent.resampled + ((resampled,) if resampled is not None else ())
+        known = Known(np.asarray(ids, np.int64), parent.source, 0, None, makers, steps, made, parent.exact and exact)
+        return self._keep(x, known, table, hashes)
+
+    def recall(self, x: Any) -> Known | None:
+        """What is known of this very object, if its content is still what it was."""
+        held = self._by_id.get(id(x))
+        if held is None or held[0]() is not x or shape_of(x) != held[2][0]:
+            return None
+        probe = probe_of(x)
+        return held[1] if probe is None or np.array_equal(probe, held[2][1]) else None
+
+    def rows_as_read(self, ids: np.ndarray) -> dict[Source, np.ndarray]:
+        """Rows by source, sorted and without repeats."""
+        ids = np.unique(ids[ids >= 0])
+        found = {}
+        for source in self.sources:
+            here = ids[(ids >= source.base) & (ids < source.base + source.rows)]
+            if len(here):
+                found[source] = here - source.base
+        return found
+
+    # ---- how it is done
+
+    def _look(self, x: Any, small: bool = True) -> tuple[Table | None, np.ndarray] | None:
+        """Codes and hashes of something with rows, unless too much time went into this already."""
+        shape = shape_of(x)
+        if shape is None or shape[0] < 2:
+            return None
+        cells = int(np.prod(shape))
+        if cells > 400_000_000 or (small and self.spent > MOST_SECONDS and cells > SMALL):
+            return None
+        began = time.thread_time()
+        try:
+            if hasattr(x, "tocsr"):
+                hashes = sparse_hashes(x)
+                return None if hashes is None else (None, hashes)
+            table = table_of(x)
+            return None if table is None or not table.width else (table, row_hashes(table))
+        finally:
+            self.spent += time.thread_time() - began
+
+    def _source(
+        self,
+        x: Any,
+        table: Table | None,
+        hashes: np.ndarray,
+        name: str | None,
+        kind: str,
+        file: str | None,
+        line: int | None,
+        keep: bool = True,
+    ) -> Known:
+        """A new source; equal rows share the first one's id, rows met before keep theirs."""
+        order = np.argsort(hashes, kind="stable")
+        first = first_equal(hashes, order)
+        source = Source(name, kind, self._next, len(hashes), file, line, table.names if table is not None else None, weak(x))
+        self._next += len(hashes)
+        self.sources.append(source)
+        ids = source.base + first
+        if kind == "met":
+            for known in self.known:
+                if known.width == (table.width if table is not None else shape_of(x)[-1]) and known.hashes is not None:
+                    at = known.find(hashes)
+                    ids = np.where((at >= 0) & (known.ids[at] >= 0), known.ids[at], ids)
+        found = Known(ids, source)
+        found._sorted = hashes[order], order
+        return self._keep(x, found, table, hashes) if keep else found
+
+    def _match(self, table: Table | None, hashes: np.ndarray) -> Known | None:
+        """The rows of something unknown by those of what is known."""
+        began = time.thread_time()
+        try:
+            width = table.width if table is not None else -1
+            probes = spaced(len(hashes), PROBES)
+            if table is not None and table.width == 1 and len(np.unique(hashes)) < 0.9 * len(hashes):
+                return None  # one column of repeated values names no rows
+            for known in sorted(reversed(self.known), key=lambda k: (len(k.resampled), len(k.makers))):
+                if known.hashes is None or (known.width != width and width >= 0) or (known.find(hashes[probes]) >= 0).mean() < 0.9:
+                    continue
+                at = known.find(hashes)
+                if (at >= 0).mean() > 0.95:
+                    return self._derived(known, at)
+            if table is None:
+                return None
+            for known in sorted(reversed(self.known), key=lambda k: (-k.rows, len(k.makers))):
+                if known.table is not None and known.table.codes.size:
+                    found = matching.by_columns(table, known.table)
+                    if found is not None:
+                        at, exact = found
+                        return self._derived(known, at, exact)
+            for known in reversed(self.known[-40:]):
+                if known.table is not None and known.rows == table.rows and matching.same_order(table, known.table):
+                    return self._derived(known, np.arange(table.rows))
+            return None
+        finally:
+            self.spent += time.thread_time() - began
+
+    def _derived(self, known: Known, at: np.ndarray, exact: bool = True) -> Known:
+        ids = np.where(at >= 0, known.ids[at], -1)
+        made = None if known.made is None else np.where(at >= 0, known.made[at], False)
+        made = made if made is not None and made.any() else None
+        return Known(ids, known.source, 0, None, known.makers, known.resampled, made, known.exact and exact, notes={"parent": known})
+
+    def _sighted(self, x: Any, table: Table | None, hashes: np.ndarray) -> Known | None:
+        """Look for the whole that `x` was cut from among what the person's frames hold, and give that its ids."""
+        if self.in_sight is None or table is None or (table.width == 1 and table.rows < 20):
+            return None
+        for name, whole, file, line in self.in_sight(x):
+            if self.recall(whole) is not None:
+                continue
+            seen = self._look(whole)
+            if seen is None or seen[0] is None:
+                continue
+            inside = matching.holds(seen[0], seen[1], table, hashes)
+            if inside:
+                held = self._match(*seen)
+                if held is not None:
+                    self._keep(whole, held, *seen)
+                else:
+                    self._source(whole, seen[0], seen[1], name, "made", file, line)
+                return self._match(table, hashes)
+        return None
+
+    def _keep(self, x: Any, known: Known, table: Table | None, hashes: np.ndarray) -> Known:
+        known.width = table.width if table is not None else (shape_of(x) or (0, 1))[-1]
+        known.names = table.names if table is not None else None
+        known.hashes, known.table = hashes, table
+        self.known.append(known)
+        self._bytes += table.codes.nbytes if table is not None else 0
+        reference = weak(x)
+        if reference is not None:
+            self._by_id[id(x)] = (reference, known, (shape_of(x), probe_of(x)))
+        self._trim()
+        return known
+
+    def _trim(self) -> None:
+        """Keep within bounds: codes of the oldest arrays go first, then the arrays themselves; sources' last."""
+        while self._bytes > MOST_BYTES:
+            held = [k for k in self.known if k.table is not None]
+            if len(held) < 2:
+                break
+            oldest = next((k for k in held[:-1] if k.rows != k.source.rows), held[0])
+            self._bytes -= oldest.table.codes.nbytes  # type: ignore[union-attr]
+            oldest.table = None
+        if len(self.known) > MOST_KNOWN:
+            at = next((i for i, k in enumerate(self.known) if k.rows != k.source.rows or k.source.kind == "met"), 0)
+            gone = self.known.pop(at)
+            self._bytes -= gone.table.codes.nbytes if gone.table is not None else 0
+        if len(self._by_id) > 4 * MOST_KNOWN:
+            self._by_id = {i: held for i, held in self._by_id.items() if held[0]() is not None}
+
+
+def first_equal(hashes: np.ndarray, order: np.ndarray) -> np.ndarray:
+    """For each row the position of the first row that equals it."""
+    values = hashes[order]
+    starts = np.flatnonzero(np.concatenate(([True], values[1:] != values[:-1])))
+    if len(starts) == len(values):
+        return np.arange(len(values), dtype=np.int64)
+    first = np.empty(len(values), np.int64)
+    first[order] = np.repeat(order[starts], np.diff(np.append(starts, len(values))))
+    return first
+
+
+def shape_of(x: Any) -> tuple[int, ...] | None:
+    """The shape of anything with rows."""
+    shape = getattr(x, "shape", None)
+    if shape is not None:
+        try:
+            return tuple(int(s) for s in shape) or None
+        except (TypeError, ValueError):
+            return None
+    return (len(x),) if isinstance(x, (list, tuple)) else None
+
+
+def probe_of(x: Any) -> np.ndarray | None:
+    """Hashes of a few rows: has the content changed since?"""
+    shape = shape_of(x)
+    if shape is None or hasattr(x, "tocsr") or isinstance(x, (list, tuple)):
+        return None
+    rows = spaced(shape[0], 4)
+    try:
+        part = x.iloc[rows] if hasattr(x, "iloc") else x[rows]
+    except Exception:
+        return None
+    table = table_of(part)
+    return row_hashes(table) if table is not None and (shape[0] * table.width < 8_000_000 or table.width < 128) else None
+
+
+def weak(x: Any) -> Any:
+    """A weak reference, or None for what has none."""
+    try:
+        return weakref.ref(x)
+    except TypeError:
+        return None
