@@ -52,9 +52,37 @@ VOCABULARY: dict[str, Term] = {
     "weights_loaded": Term("fact", "", "weights copied into a module (load_state_dict): module, how much changed, whether it had been trained before, line", "torch"),
     "zeroed": Term("fact", "", "sampled: were an optimizer's gradients cleared between its last step and this one: cleared, line of backward and step", "torch"),
     # ---- torch: layers
+    "activation": Term("fact", "", "an activation function at work: kind, module, fed_by (module and operation before it), shape", "torch"),
+    "evaluation_error": Term("series", "", "our own recount of an evaluation pass: place.tensor is loss, accuracy or r2, place.module names the rows evaluated", "torch"),
+    "gradient_nonfinite": Term("series", "count", "non-finite elements of a parameter's gradient in sampled steps", "torch"),
+    "gradient_zeros": Term("series", "share", "elements of a parameter's gradient that are exactly zero in sampled steps", "torch"),
+    "initial_weights": Term("fact", "", "parameters of an optimizer before its first step: path, class, shape, mean, std, zeros, alike (axis of equal units)", "torch"),
+    "linear_chain": Term("fact", "", "a linear map fed by another with nothing between that bends: module, fed_by, width, into, from, lines built", "torch"),
+    "norm_rows": Term("series", "count", "values per channel over which a batch normalisation in training mode takes its moments", "torch"),
+    "output_mean": Term("series", "", "mean of a layer's output in sampled training steps", "torch"),
+    "output_nonfinite": Term("series", "count", "non-finite elements of a layer's output in sampled training steps", "torch"),
+    "output_std": Term("series", "", "standard deviation of a layer's output in sampled training steps", "torch"),
+    "targets": Term("fact", "", "targets that a loss was given so far: loss, count, classes or mean and variance, loss of the best constant, share of it", "torch"),
+    "units_alike": Term("series", "", "1 while all units of a layer that began equal are equal still, from the fifth step on", "torch"),
+    "units_constant": Term("series", "share", "units of an activation that are the same for every row of a sampled batch", "torch"),
+    "units_dead": Term("series", "share", "units of a rectifier that are zero for every row of a sampled batch", "torch"),
+    "units_saturated": Term("series", "share", "values of a tanh or sigmoid within a hundredth of the ends of its range", "torch"),
+    "update_ratio": Term("series", "ratio", "l2 norm of a step's change of a parameter by that of the parameter before it", "torch"),
+    "weight_gradient": Term("series", "l2 norm", "norm of a parameter's gradient in sampled steps", "torch"),
+    "weight_norm": Term("series", "l2 norm", "norm of a parameter after sampled steps", "torch"),
     # ---- torch: data
     # ---- sklearn and row lineage
     # ---- tables: readers, joins, filters
+    "bad_lines": Term("fact", "", "lines of a text file that a reader left out: lines, lost, the column with surplus separators, levels that vanish", "pandas"),
+    "coerced": Term("fact", "", "texts forced to numbers that became gaps: column, lost, share that spells a number, examples", "pandas"),
+    "fill_lost": Term("fact", "", "gaps filled in place on a copy that nothing holds: column, gaps, method, owner", "pandas"),
+    "join_reduced": Term("fact", "", "the result of a join that had gained rows was brought back to no more rows than before: join", "pandas"),
+    "order_used": Term("fact", "", "an operation that relies on the order of rows (shift, rolling): method, rows", "pandas"),
+    "rows_dropped": Term("fact", "", "rows dropped for their gaps: before, after, by_column (gaps, alone), how the lost differ, rows", "pandas"),
+    "table_join": Term("fact", "", "a join: how, on, keys and rows of both sides, without partner, repeated, what spelling would match, rows", "pandas"),
+    "table_read": Term("fact", "", "a table was read: table, how, rows, columns", "pandas"),
+    "table_used": Term("fact", "", "named columns that a model is given: estimator, columns, target, rows", "pandas"),
+    "text_order": Term("fact", "", "rows stand in the text order of a column that spells whole numbers: column, first, columns that it unsettles", "pandas"),
     # ---- metrics, serving, monitoring
     # ---- resources, reproducibility, ranks
 }

@@ -1,0 +1,23 @@
+"""pandas: what was read, joined, dropped, filled and sorted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ...capture import content
+from ...capture.around import Patches
+from ...capture.recorder import Recorder
+from . import cleaning, joining, reading
+
+LIBRARIES = ("pandas",)
+PROVIDES = ("table_read", "bad_lines", "table_join", "join_reduced", "rows_dropped", "fill_lost", "text_order", "order_used", "nonfinite_found", "coerced",
+            "table_used")  # fmt: skip
+
+
+def install(recorder: Recorder) -> Callable[[], None]:
+    """Hooks in; the undo takes them out."""
+    patches = Patches()
+    content.install(recorder)
+    for part in (reading, joining, cleaning):
+        part.install(recorder, patches)
+    return patches.undo

@@ -1,0 +1,193 @@
+"""Rows dropped, gaps filled into a copy, numbers forced, logarithms of zero, and operations that rely on the order of rows."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import sys
+import weakref
+from typing import Any
+
+import numpy as np
+
+from ...capture import matching, ordering, summarise, tables
+from ...capture.around import Patches
+from ...capture.origin import user_line
+from ...capture.recorder import Recorder, guarded
+
+ORDERED = ("shift", "diff", "rolling", "pct_change", "ewm", "expanding", "interpolate", "ffill")
+
+
+def install(recorder: Recorder, patches: Patches) -> None:
+    """Watch the methods that clean a table."""
+    pandas, safe = sys.modules["pandas"], guarded("pandas", recorder)
+    frame, series = pandas.DataFrame, pandas.Series
+    patches.around(frame, "dropna", before=safe(_before_dropna), after=safe(_dropna(recorder)))
+    fills = Fills(recorder)
+    patches.around(series, "_update_inplace", before=safe(fills.before), after=safe(fills.after))
+    recorder.at_exit(fills.tell)
+    patches.around(frame, "sort_values", after=safe(_sorted(recorder)))
+    for owner in (frame, series):
+        for name in ORDERED:
+            patches.around(owner, name, after=safe(_order_used(recorder, name)))
+    patches.around(series, "__array_ufunc__", after=safe(_ufunc(recorder)))
+    patches.around(frame, "_set_item", after=safe(_set_item(recorder)))
+    patches.around(pandas, "to_numeric", after=safe(_to_numeric(recorder)))
+
+
+def _before_dropna(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """With inplace=True the table will be another afterwards: keep which rows have gaps."""
+    return _gaps(args[0]) if kwargs.get("inplace") else None
+
+
+def _gaps(frame: Any) -> tuple[Any, np.ndarray]:
+    return frame.copy(deep=False), frame.isna().to_numpy()
+
+
+def _dropna(recorder: Recorder) -> Any:
+    def dropped(token: Any, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        if not recorder.wants("rows_dropped") or kwargs.get("axis", 0) not in (0, "index", "rows"):
+            return
+        frame, gaps = token if token is not None else (args[0], None)
+        before, after = len(frame), len(args[0]) if token is not None else len(result)
+        if before == after or frame.size > 20_000_000:
+            return
+        gaps = frame.isna().to_numpy() if gaps is None else gaps
+        subset = kwargs.get("subset")
+        names = [str(c) for c in frame.columns]
+        asked = names if subset is None else [str(c) for c in (subset if isinstance(subset, (list, tuple)) else [subset])]
+        drops(recorder, frame, gaps, [names.index(c) for c in asked if c in names], names, before, after, subset is None)
+
+    return dropped
+
+
+def drops(recorder: Recorder, frame: Any, gaps: np.ndarray, asked: list[int], names: list[str], before: int, after: int, whole: bool) -> None:
+    """Record rows dropped for their gaps: by column how many have one, and how many would stay but for this column."""
+    among = gaps[:, asked]
+    times = among.sum(axis=1)
+    lost = times > 0
+    if int(lost.sum()) != before - after:  # `thresh` or how="all"
+        return
+    by_column = {names[c]: {"gaps": int(among[:, i].sum()), "alone": int((among[:, i] & (times == 1)).sum())} for i, c in enumerate(asked) if among[:, i].any()}
+    table, rows = tables.of(recorder).rows(frame, np.flatnonzero(lost))
+    recorder.fact("rows_dropped", {
+        "how": "dropna", "before": before, "after": after, "whole": whole, "table": table, "rows": rows, "columns": names[:200],
+        "by_column": dict(sorted(by_column.items(), key=lambda t: -t[1]["alone"])[:20]), "selective": matching.differs(frame, np.flatnonzero(lost), list(by_column)),
+    })  # fmt: skip
+
+
+class Fills:
+    """Changes made in place on a column that was only a copy for that one statement: nothing of them stays."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.recorder = recorder
+        self._held: list[tuple[weakref.ref[Any], dict[str, Any], str, int]] = []
+
+    def before(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
+        return int(args[0].isna().sum())
+
+    def after(self, gaps: int | None, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        series = args[0]
+        if not gaps or len(self._held) > 100:
+            return
+        file, line = user_line()
+        if file is None or line is None or (receiver := receiver_of(file, line)) is None:
+            return
+        value = {"column": str(series.name), "gaps": gaps, "left": int(series.isna().sum()), "rows": len(series), "method": receiver[1], "owner": receiver[0]}
+        self._held.append((weakref.ref(series), value, file, line))
+
+    def tell(self) -> None:
+        """At the end: a series that no longer lives was a copy and took the change with it."""
+        for series, value, file, line in self._held:
+            if series() is None and value["left"] < value["gaps"]:
+                self.recorder.fact("fill_lost", value, file=file, line=line, column=value["column"])
+        self._held.clear()
+
+
+def receiver_of(file: str, line: int) -> tuple[str, str] | None:
+    """(table, method) where that line is a statement of its own that calls a method in place on a selection: `table[..].method(.., inplace=True)`."""
+    try:
+        parsed = ast.parse(linecache.getline(file, line).strip())
+    except SyntaxError:
+        return None
+    for node in parsed.body:
+        call = node.value if isinstance(node, ast.Expr) else None
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and isinstance(call.func.value, (ast.Subscript, ast.Attribute)):
+            if any(k.arg == "inplace" for k in call.keywords):
+                return ast.unparse(call.func.value), call.func.attr
+    return None
+
+
+def _sorted(recorder: Recorder) -> Any:
+    def was_sorted(token: Any, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        frame = args[0] if result is None else result
+        if summarise.is_frame(frame):
+            ordering.look(recorder, frame, "table", "sort_values")
+
+    return was_sorted
+
+
+def _order_used(recorder: Recorder, name: str) -> Any:
+    def used(token: Any, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        if recorder.wants("order_used") and recorder.once("order_used", name, len(args[0])):
+            recorder.fact("order_used", {"method": name, "rows": len(args[0])})
+
+    return used
+
+
+def _ufunc(recorder: Recorder) -> Any:
+    def called(token: Any, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        series, ufunc, method = args[0], args[1], args[2]
+        if method != "__call__" or getattr(ufunc, "__name__", "") not in BORN or not recorder.wants("nonfinite_found"):
+            return
+        given, made = summarise.values(series), summarise.values(result)
+        if made.dtype.kind == "f" and given.dtype.kind in "iuf" and len(made) == len(given):
+            bad = ~np.isfinite(made) & np.isfinite(given)
+            if bad.any() and recorder.once("born", *user_line()):
+                recorder.shared["nonfinite_born"] = (ufunc.__name__, str(series.name), given[bad][:3].tolist(), int(bad.sum()), *user_line())
+
+    return called
+
+
+BORN = frozenset({"log", "log2", "log10", "log1p", "sqrt", "divide", "true_divide", "exp", "power", "reciprocal", "arctanh", "arcsin", "arccos"})
+
+
+def _set_item(recorder: Recorder) -> Any:
+    def was_set(token: Any, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        frame, key, value = args[0], args[1], args[2]
+        kind = getattr(getattr(value, "dtype", None), "kind", "")
+        if kind != "f" or not isinstance(key, str) or not recorder.wants("nonfinite_found") or getattr(value, "ndim", 1) != 1:
+            return
+        held = summarise.values(value)
+        infinite = np.isinf(held)
+        born = recorder.shared.get("nonfinite_born")
+        here = born is not None and born[4:] == user_line()
+        bad = ~np.isfinite(held) if here else infinite
+        if not bad.any() or not recorder.once("nonfinite_set", key, *user_line()):
+            return
+        rows = np.flatnonzero(bad)
+        table, as_read = tables.of(recorder).rows(frame, rows)
+        how = {"operation": born[0], "operand": born[1], "of": born[2]} if here else {}
+        recorder.fact("nonfinite_found", {"what": "column", "column": key, "table": table, "rows": as_read, "count": int(bad.sum()), "of_rows": len(held),
+                                          "nan": int(np.isnan(held[bad]).sum()), "inf": int(infinite.sum()), "sign": float(np.sign(held[infinite][:1].sum())), **how},
+                      column=key, row=as_read)  # fmt: skip
+
+    return was_set
+
+
+def _to_numeric(recorder: Recorder) -> Any:
+    def forced(token: Any, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        given = args[0] if args else kwargs.get("arg")
+        if kwargs.get("errors") != "coerce" or not recorder.wants("coerced") or not hasattr(given, "dtype") or len(given) > 300_000:
+            return
+        before, after = summarise.values(given), summarise.values(result)
+        if before.dtype.kind != "O" or len(before) != len(after):
+            return
+        lost = np.array([v is not None and str(v).strip().lower() not in summarise.NULLS for v in before.tolist()]) & np.isnan(after.astype(np.float64))
+        if not lost.any():
+            return
+        spelt = [v for v in before[lost].tolist()[:2000] if summarise.as_number(str(v)) is not None]
+        recorder.fact("coerced", {"column": str(getattr(given, "name", None)), "rows": len(before), "lost": int(lost.sum()), "rows_lost": tables.first(np.flatnonzero(lost)),
+                                  "numbers": round(len(spelt) / min(int(lost.sum()), 2000), 3), "examples": [str(v) for v in before[lost][:3]]})  # fmt: skip
+
+    return forced

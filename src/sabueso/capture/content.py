@@ -1,0 +1,35 @@
+"""What reaches a model, seen as a table: names of its columns and of its target."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import fits, summarise
+from .recorder import Recorder
+
+
+def install(recorder: Recorder) -> None:
+    """Listen to fits, once a run, whichever library asks first."""
+    if recorder.shared.setdefault("content", None) is None:
+        recorder.shared["content"] = True
+        fits.listen(recorder, lambda estimator, x, y: used(recorder, estimator, x, y))
+
+
+def used(recorder: Recorder, estimator: Any, x: Any, y: Any) -> None:
+    """Record which named columns a model is given, once a combination."""
+    columns = names_of(recorder, x)
+    target = names_of(recorder, y)
+    if columns is None and target is None:
+        return
+    kind = type(estimator).__name__
+    if recorder.once("table_used", kind, tuple(columns or ()), tuple(target or ())):
+        recorder.fact("table_used", {"estimator": kind, "columns": (columns or [])[:300], "target": target[0] if target else None, "rows": summarise.height(x)})
+
+
+def names_of(recorder: Recorder, x: Any) -> list[str] | None:
+    """The names of the columns in a table, a named column, or an array that was made of a table."""
+    if summarise.is_frame(x):
+        return summarise.columns_of(x)
+    if summarise.library(x) in ("pandas", "polars") and getattr(x, "name", None) is not None:
+        return [str(x.name)]
+    return None

@@ -1,0 +1,80 @@
+"""Rows in the order of a text that spells whole numbers: 1, 10, 100, 2, ..."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from . import summarise, tables
+from .recorder import Recorder
+
+LEAST = 20  # rows
+LOST = 0.2  # of autocorrelation that numeric order would give back
+
+
+def look(recorder: Recorder, frame: Any, name: str, how: str) -> None:
+    """Record a column of number-like text in whose text order, and not numeric order, a table's rows stand."""
+    n = summarise.height(frame)
+    if n < LEAST or not recorder.wants("text_order"):
+        return
+    for column in text_columns(frame)[:20]:
+        if not ascending_digits(tables.head(frame, column, np.arange(min(n, 200))).tolist()):
+            continue
+        values = summarise.column(frame, column)
+        found = in_text_order(values)
+        if found is not None:
+            order, first = found
+            series = smooth(frame, order)
+            _, rows = tables.of(recorder).rows(frame, np.flatnonzero(np.diff(order) < 0)[:50] + 1)
+            recorder.fact("text_order", {"table": name, "how": how, "column": column, "rows": n, "examples": [str(v) for v in values[:4]],
+                                         "first": first, "wrong": rows, "smooth": series})  # fmt: skip
+            return
+
+
+def text_columns(frame: Any) -> list[str]:
+    """Columns of text, by dtype."""
+    lib = summarise.library(frame)
+    if lib == "pandas":
+        return [str(c) for c, d in zip(frame.columns, frame.dtypes) if str(d) in ("object", "str", "string", "large_string[pyarrow]", "string[pyarrow]")]
+    if lib == "polars":
+        return [c for c, d in zip(frame.columns, frame.dtypes) if str(d) == "String"]
+    return []
+
+
+def in_text_order(values: np.ndarray) -> tuple[np.ndarray, int] | None:
+    """(numeric rank of each row, first row out of place) if whole numbers spelt as text, of several lengths, stand in text order."""
+    held = values.tolist()
+    if not ascending_digits(held):
+        return None
+    numbers = np.array([int(v) for v in held])
+    drops = np.flatnonzero(np.diff(numbers) < 0)
+    if len(drops) < 2 or len(np.unique(numbers)) < 0.5 * len(numbers):
+        return None
+    rank = np.empty(len(numbers), dtype=np.int64)
+    rank[np.argsort(numbers, kind="stable")] = np.arange(len(numbers))
+    return rank, int(np.flatnonzero(rank != np.arange(len(rank)))[0])
+
+
+def ascending_digits(held: list[Any]) -> bool:
+    """Whole numbers spelt as text, in text order."""
+    return all(isinstance(v, str) and v.isdigit() and len(v) < 18 for v in held) and all(a <= b for a, b in zip(held, held[1:]))
+
+
+def smooth(frame: Any, rank: np.ndarray) -> list[dict[str, Any]]:
+    """Numeric columns whose neighbouring rows are alike in numeric order and less so as they stand: lag-one autocorrelations."""
+    order, found = np.argsort(rank), []
+    for name in summarise.columns_of(frame)[:40]:
+        values = summarise.column(frame, name)
+        if values.dtype.kind not in "iuf" or not np.isfinite(values).all() or np.ptp(values) == 0:
+            continue
+        here, there = lag_one(values), lag_one(values[order])
+        if there - here > LOST:
+            found.append({"column": name, "as_stands": round(here, 3), "in_numeric_order": round(there, 3)})
+    return sorted(found, key=lambda d: d["as_stands"] - d["in_numeric_order"])[:5]
+
+
+def lag_one(x: np.ndarray) -> float:
+    """Correlation of each row with the one before."""
+    x = x.astype(np.float64) - x.mean()
+    return float((x[1:] * x[:-1]).sum() / max((x * x).sum(), 1e-300))
