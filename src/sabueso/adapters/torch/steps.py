@@ -47,6 +47,8 @@ class Steps:
     def __init__(self, watch: Watch) -> None:
         self.watch, self.recorder = watch, watch.recorder
         self.stepped: set[int] = set()  # optimizers that have had their step in this turn
+        self.cycle: set[int] = set()  # those that had one in a whole turn, as far as is known
+        self.unstepped = 0  # backward calls before the first step of any optimizer
         self.any_step = False
         self.losses: dict[Any, int | None] = {}
         self.waiting: list[tuple[int, int, Any]] = []  # losses on a device: (series, step, copy), read when they have arrived
@@ -77,10 +79,13 @@ class Steps:
         watch, held = self.watch, self.held(optimizer)
         closure = (args[1] if len(args) > 1 else None) or kwargs.get("closure")
         watch.closure = closure is not None
+        if not self.any_step:  # so far backward calls were counted
+            self.any_step, watch.step = True, 0
         self.recorder.step, self.recorder.stage = watch.step, "train"
         if watch.armed:
             held.step_line = here()
-        if id(optimizer) in self.stepped:
+        if id(optimizer) in self.stepped:  # the turn ended unseen: now it is known who takes part in one
+            self.cycle = set(self.stepped)
             self.turn()
         watch.tell("before_step", optimizer)
 
@@ -91,10 +96,8 @@ class Steps:
         watch.closure = False
         self.points(optimizer, held)
         watch.tell("after_step", optimizer)
-        if not self.any_step:  # so far backward calls were counted
-            self.any_step, watch.step = True, 0
         self.stepped.add(id(optimizer))
-        if len(watch.optimizers) == 1:
+        if len(watch.optimizers) == 1 or (self.cycle and self.stepped >= self.cycle):
             self.turn()
 
     def points(self, optimizer: Any, held: Held) -> None:
@@ -155,7 +158,9 @@ class Steps:
             return
         self.watch.tell("after_backward", tensors, (args, kwargs))
         if not self.any_step and not self.watch.closure:  # a loop of its own making, or one that forgot to step
-            self.turn()
+            self.unstepped += 1
+            if not self.watch.optimizers or self.unstepped > 1:
+                self.turn()
 
     def grad(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Before torch.autograd.grad runs: a hand-written loop, or a penalty on gradients within a larger one."""
