@@ -66,7 +66,8 @@ def conclude(run: Run, chosen: dict[str, Check], settings: config.Config, errors
     crashes = run.facts("crash") if run.meta.get("outcome") == "failed" else []
     if crashes:
         spot = relative(in_cell(crashes[0].place, cells), cwd)
-        result.run["crash"] = {"type": crashes[0]["type"], "message": crashes[0]["message"], "file": spot.file, "line": spot.line}
+        said = {"type": crashes[0]["type"], "message": crashes[0]["message"], "stage": spot.stage, "file": spot.file, "line": spot.line}
+        result.run["crash"] = said
     return result
 
 

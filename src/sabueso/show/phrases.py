@@ -20,12 +20,24 @@ MOST_LISTED = 6
 
 def trail(diagnosis: Diagnosis) -> list[tuple[str, str]]:
     """(stage, state) over the six stages; a culprit that belongs to none of them comes first."""
-    seen = {*(diagnosis.run.get("stages") or ()), *(f.stage for f in diagnosis.findings)}
+    crash = diagnosis.run.get("crash") or {}
+    seen = {*(diagnosis.run.get("stages") or ()), *(f.stage for f in diagnosis.findings), crash.get("stage")}
     first = diagnosis.culprits[0] if diagnosis.culprits else None
     last = max((rank_of(s) for s in seen), default=-1)
     broke = diagnosis.run.get("outcome") not in (None, "succeeded")
     states = [(s, _state(s, diagnosis, first, seen, broke and rank_of(s) > last)) for s in STAGES]
     return states if first is None or first.stage in STAGES else [(first.stage, ORIGIN), *states]
+
+
+def grouped(states: list[tuple[str, str]]) -> list[tuple[list[str], str]]:
+    """Neighbouring stages of one state together, but for the origin."""
+    groups: list[tuple[list[str], str]] = []
+    for stage, state in states:
+        if groups and groups[-1][1] == state and state != ORIGIN:
+            groups[-1][0].append(stage)
+        else:
+            groups.append(([stage], state))
+    return groups
 
 
 def _state(stage: str, diagnosis: Diagnosis, first: Finding | None, seen: set[str], unreached: bool) -> str:
@@ -34,7 +46,7 @@ def _state(stage: str, diagnosis: Diagnosis, first: Finding | None, seen: set[st
         return ORIGIN
     if any(f.explained_by is None for f in here):
         return WARNED
-    if here:
+    if here or stage == (diagnosis.run.get("crash") or {}).get("stage"):
         return SYMPTOM
     return OK if stage in seen else NOT_REACHED if unreached else NOT_WATCHED
 

@@ -51,7 +51,7 @@ def paper(out: TextIO) -> Paper:
         except (OSError, ValueError):
             pass
     colour = terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    return Paper(max(40, min(columns, 120)), colour, "utf" in (getattr(out, "encoding", None) or "utf-8").lower())
+    return Paper(max(50, min(columns, 120)), colour, "utf" in (getattr(out, "encoding", None) or "utf-8").lower())
 
 
 def tell(diagnosis: Diagnosis, out: TextIO, everything: bool = False) -> None:
@@ -84,8 +84,8 @@ def _quiet(diagnosis: Diagnosis, on: Paper, everything: bool) -> Iterator[str]:
     cost = f", {run['overhead']:.1%} of it ours" if run.get("overhead") is not None else ""
     seconds = f" in {run['seconds']:.1f} s{cost}" if run.get("seconds") is not None else ""
     yield f"sabueso: watched {watched or 'no stage of a pipeline'}{seconds}"
-    ended = phrases.ending(run)
-    verdict = f"no cause found by {len(diagnosis.clean)} checks" if ended else f"nothing found by {len(diagnosis.clean)} checks"
+    ended, asked = phrases.ending(run), f"{len(diagnosis.clean)} check{'s' if len(diagnosis.clean) != 1 else ''}"
+    verdict = f"{'no cause' if ended else 'nothing'} found by {asked}" if diagnosis.clean else "no check had anything to look at"
     blind = f", {len(diagnosis.blind)} could not see" if diagnosis.blind else ""
     hint = " (`sabueso show --all` says which)" if diagnosis.blind and not everything else ""
     yield from _wrapped("sabueso:", f"{ended + '; ' if ended else ''}{verdict}{blind}{hint}", on, "warn" if ended else "good", indent=9)
@@ -111,19 +111,20 @@ def _report(diagnosis: Diagnosis, on: Paper, everything: bool, around: int, most
     ended = phrases.ending(diagnosis.run)
     if ended and not diagnosis.run.get("crash"):
         yield from _wrapped("ended", ended, on)
-    yield on.style("bold", f"sabueso explain {first.check}")
+    yield on.style("dim", "next".ljust(LABEL)) + on.style("bold", f"sabueso explain {first.check}")
 
 
 def _trail(diagnosis: Diagnosis, on: Paper) -> Iterator[str]:
-    """The six stages on one line, or on two where the paper is narrow."""
-    cells = [(f"{stage} {state}", on.style(STATES.get(state, "dim"), f"{stage} {state}")) for stage, state in phrases.trail(diagnosis)]
-    line, room = "", on.width
-    for n, (text, styled) in enumerate(cells):
-        arrow = " › " if n else ""
-        if room < len(text) + len(arrow):
+    """The six stages on one line, or on two where the paper is narrow; neighbours of one state are told together."""
+    cells = [(", ".join(stages), state) for stages, state in phrases.grouped(phrases.trail(diagnosis))]
+    line, room = "", on.width - 2
+    for n, (stages, state) in enumerate(cells):
+        text, arrow = f"{stages} {state}", " › " if n else ""
+        if room < len(text) + len(arrow) and n:
             yield line + " ›"
-            line, room, arrow = "  ", on.width - 2, ""
-        line, room = line + arrow + styled, room - len(text) - len(arrow)
+            line, room, arrow = "  ", on.width - 4, ""
+        line += arrow + on.style(STATES.get(state, "dim"), text)
+        room -= len(text) + len(arrow)
     yield line
 
 
@@ -189,6 +190,9 @@ def _rival(finding: Finding, diagnosis: Diagnosis, on: Paper, everything: bool, 
     if not brief:
         yield ""
     yield _head("or" if finding.severity == "error" else "also", finding, on)
+    spots = phrases.where(finding.place)
+    if spots:
+        yield from _wrapped("where", " · ".join(spots), on)
     yield from _wrapped("", finding.says, on, indent=2, limit=2 if brief else 0)
     if everything:
         yield from _numbers(finding, on, 5)
