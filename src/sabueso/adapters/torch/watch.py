@@ -13,7 +13,7 @@ from ...capture.recorder import Recorder, guarded
 EARLY = frozenset({1, 2, 3, 4})  # steps that are looked at closely in any case; then every power of two
 MOMENTS = (
     "on_backward", "after_backward", "before_step", "after_step", "on_forward", "on_evaluation", "on_loss_call", "on_arm", "on_disarm",
-    "on_optimizer", "on_root", "on_module", "on_operation", "on_module_built", "on_switch",
+    "on_optimizer", "on_root", "on_module", "on_operation", "on_module_built", "on_switch", "on_batch",
 )  # fmt: skip
 
 

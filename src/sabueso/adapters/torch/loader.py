@@ -1,0 +1,103 @@
+"""Loader: which rows of a dataset the last few batches hold, and what labels they bring, without keeping a batch alive."""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from collections import deque
+from typing import Any
+
+import torch
+from torch.utils.data import dataloader as torch_loader
+
+from ...capture import crash
+from .watch import Watch
+
+PART = "loader"
+RECENT = 6  # batches whose indices are kept
+MOST_ROWS = 65_536  # of a batch: a larger one's indices are not kept
+
+
+class Batch:
+    """The indices of one batch and weak references to its tensors."""
+
+    __slots__ = ("iterator", "indices", "leaves", "rows", "number")
+
+    def __init__(self, iterator: Any, indices: Any, leaves: list[Any], number: int) -> None:
+        self.iterator, self.indices, self.number = weakref.ref(iterator), indices, number
+        self.leaves = [weakref.ref(t) for t in leaves]
+        self.rows = int(leaves[0].shape[0]) if leaves and leaves[0].dim() else 0
+
+    @property
+    def dataset(self) -> Any:
+        iterator = self.iterator()
+        return getattr(iterator, "_dataset", None) if iterator is not None else None
+
+    @property
+    def source(self) -> Any:
+        """What an iterable dataset is being read through (a generator as a rule)."""
+        fetcher = getattr(self.iterator(), "_dataset_fetcher", None)
+        return getattr(fetcher, "dataset_iter", None)
+
+
+class Loader:
+    """A ring of the last batches of all loaders of the program."""
+
+    def __init__(self, watch: Watch) -> None:
+        self.watch, self.recorder = watch, watch.recorder
+        self.recent: deque[Batch] = deque(maxlen=RECENT)
+        self.queued: weakref.WeakKeyDictionary[Any, deque[Any]] = weakref.WeakKeyDictionary()
+
+    def indexed(self, _: Any, index: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """An iterator took the indices of a batch from its sampler; workers are sent them ahead of time, batches come in that order."""
+        kept = index if not isinstance(index, list) or len(index) <= MOST_ROWS else None
+        queue = self.queued.get(args[0])
+        if queue is None:
+            queue = self.queued[args[0]] = deque(maxlen=1024)
+        queue.append(kept)
+
+    def given(self, _: Any, batch: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """An iterator hands out a batch."""
+        queue = self.queued.get(args[0])
+        indices = queue.popleft() if queue else None
+        number = getattr(args[0], "_num_yielded", 0)
+        if isinstance(indices, list) and indices and indices[0] is None:
+            indices = None  # an iterable dataset
+        held = Batch(args[0], indices, tensors(batch), number)
+        self.recent.append(held)
+        self.watch.tell("on_batch", held, batch)
+
+    def of(self, values: list[Any], rows: int) -> Batch | None:
+        """The batch that these tensors belong to: by identity, else the last one with as many rows."""
+        known = {id(v) for v in values}
+        for batch in reversed(self.recent):
+            if any(id(t) in known for t in (r() for r in batch.leaves) if t is not None):
+                return batch
+        return next((b for b in reversed(self.recent) if b.rows == rows), None)
+
+    def raised(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """A worker caught an exception to send it to the main process: here its frames are still there."""
+        info = kwargs.get("exc_info", args[1] if len(args) > 1 else None)
+        error = (info or sys.exc_info())[1]
+        if error is not None and not isinstance(error, KeyboardInterrupt):
+            crash.tell(self.recorder, error, worker=True)
+
+
+def tensors(batch: Any, depth: int = 3) -> list[Any]:
+    """The tensors of a batch, through lists, tuples and dictionaries."""
+    if torch.is_tensor(batch):
+        return [batch]
+    if depth and isinstance(batch, (list, tuple)):
+        return [t for part in batch[:16] for t in tensors(part, depth - 1)]
+    if depth and isinstance(batch, dict):
+        return [t for part in list(batch.values())[:16] for t in tensors(part, depth - 1)]
+    return []
+
+
+def install(watch: Watch) -> None:
+    """Watch what loaders hand out."""
+    loader = Loader(watch)
+    watch.parts[PART] = loader
+    watch.around(PART, torch_loader._BaseDataLoaderIter, "_next_index", None, loader.indexed)
+    watch.around(PART, torch_loader._BaseDataLoaderIter, "__next__", None, loader.given)
+    watch.around(PART, torch._utils.ExceptionWrapper, "__init__", loader.raised, None)
