@@ -82,8 +82,10 @@ VOCABULARY: dict[str, Term] = {
     "table_join": Term("fact", "", "a join: how, on, keys and rows of both sides, without partner, repeated, what spelling would match, rows", "pandas"),
     "table_read": Term("fact", "", "a table was read: table, how, rows, columns", "pandas"),
     "table_used": Term("fact", "", "named columns that a model is given: estimator, columns, target, rows", "pandas"),
+    "text_encoded": Term("fact", "", "a text column of quantities that went on as words: column, how, examples, shares, agreement of order", "pandas"),
     "text_order": Term("fact", "", "rows stand in the text order of a column that spells whole numbers: column, first, columns that it unsettles", "pandas"),
     # ---- metrics, serving, monitoring
+    "inputs": Term("fact", "", "rows that one line gave a model beside those of its fit: columns that stand out, order, answers, truth, requests", "sklearn"),
     # ---- resources, reproducibility, ranks
 }
 

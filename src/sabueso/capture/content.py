@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import fits, summarise
+from . import encoding, fits, summarise
 from .recorder import Recorder
 
 
@@ -17,13 +17,24 @@ def install(recorder: Recorder) -> None:
 
 def used(recorder: Recorder, estimator: Any, x: Any, y: Any) -> None:
     """Record which named columns a model is given, once a combination."""
+    encoding.given(recorder, x, type(estimator).__name__)
     columns = names_of(recorder, x)
     target = names_of(recorder, y)
     if columns is None and target is None:
         return
     kind = type(estimator).__name__
     if recorder.once("table_used", kind, tuple(columns or ()), tuple(target or ())):
-        recorder.fact("table_used", {"estimator": kind, "columns": (columns or [])[:300], "target": target[0] if target else None, "rows": summarise.height(x)})
+        told = {"estimator": kind, "columns": (columns or [])[:300], "target": target[0] if target else None, "rows": summarise.height(x)}
+        recorder.fact("table_used", {**told, "gaps": gaps_of(x)})
+
+
+def gaps_of(x: Any) -> dict[str, int]:
+    """Missing values by column of a frame that a model is given."""
+    if summarise.library(x) == "pandas" and hasattr(x, "columns"):
+        return {str(c): int(n) for c, n in x.isna().sum().items() if n}
+    if summarise.library(x) == "polars" and hasattr(x, "null_count"):
+        return {c: int(n) for c, n in x.null_count().row(0, named=True).items() if n} if summarise.is_frame(x) else {}
+    return {}
 
 
 def names_of(recorder: Recorder, x: Any) -> list[str] | None:

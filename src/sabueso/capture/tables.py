@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from . import summarise
+from . import lineage, summarise
 from .origin import user_line
 from .recorder import Recorder
 
@@ -52,6 +52,7 @@ class Tables:
         file, line = user_line()
         source = Source(name, summarise.height(frame), summarise.columns_of(frame), file, line)
         self.recorder.fact("table_read", {"table": name, "how": how, "rows": source.rows, "columns": source.columns[:200], **more}, file=file, line=line)
+        lineage.of(self.recorder).register_source(frame, name=name, kind="file", file=file, line=line)
         if len(self.sources) < 200:
             self.sources.append(source)
             self._remember(frame, source)

@@ -56,24 +56,9 @@ def _dropna(recorder: Recorder) -> Any:
         subset = kwargs.get("subset")
         names = [str(c) for c in frame.columns]
         asked = names if subset is None else [str(c) for c in (subset if isinstance(subset, (list, tuple)) else [subset])]
-        drops(recorder, frame, gaps, [names.index(c) for c in asked if c in names], names, before, after, subset is None)
+        matching.drops(recorder, frame, gaps, [names.index(c) for c in asked if c in names], names, before, after, subset is None)
 
     return dropped
-
-
-def drops(recorder: Recorder, frame: Any, gaps: np.ndarray, asked: list[int], names: list[str], before: int, after: int, whole: bool) -> None:
-    """Record rows dropped for their gaps: by column how many have one, and how many would stay but for this column."""
-    among = gaps[:, asked]
-    times = among.sum(axis=1)
-    lost = times > 0
-    if int(lost.sum()) != before - after:  # `thresh` or how="all"
-        return
-    by_column = {names[c]: {"gaps": int(among[:, i].sum()), "alone": int((among[:, i] & (times == 1)).sum())} for i, c in enumerate(asked) if among[:, i].any()}
-    table, rows = tables.of(recorder).rows(frame, np.flatnonzero(lost))
-    recorder.fact("rows_dropped", {
-        "how": "dropna", "before": before, "after": after, "whole": whole, "table": table, "rows": rows, "columns": names[:200],
-        "by_column": dict(sorted(by_column.items(), key=lambda t: -t[1]["alone"])[:20]), "selective": matching.differs(frame, np.flatnonzero(lost), list(by_column)),
-    })  # fmt: skip
 
 
 class Fills:

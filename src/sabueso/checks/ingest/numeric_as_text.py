@@ -1,0 +1,107 @@
+"""numeric-as-text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...catalogue import check
+from ...events import Fact
+from ...findings import Finding
+
+
+@check(stage="ingest", severity="error", leads_to=("misaligned-labels", "unseen-category", "not-learning", "underfitting", "covariate-drift"))
+def numeric_as_text(
+    *, text_encoded: list[Fact] | None = None, text_order: list[Fact] | None = None, order_used: list[Fact] | None = None, ordered: float = 0.98
+) -> Iterator[Finding]:
+    """Numbers are held as text, and are then ordered or encoded as words.
+
+    What it means
+    -------------
+    A decimal comma, a unit or a stray word keeps a column from being read as numbers. As words they are one-hot encoded or ranked
+    ('10,2' before '9,8'); a sequence number stored as text is sorted 1, 10, 100, 2.
+
+    Why it is bad
+    -------------
+    The order of the values, which is what they say, is lost. Lags and windows taken in text order mix moments that are far apart.
+
+    Evidence
+    --------
+    The share of texts that spell a number (at least 0.9, a fifth with decimals, so that codes and postcodes don't count) and the rank
+    correlation of what they became with what they spell (1 for a cast). For an order: rows in text order of whole numbers, a numeric
+    column whose lag-one autocorrelation would be 0.2 or more higher in numeric order, and an operation that relies on the order.
+
+    Remedy
+    ------
+    Read the column as numbers (`decimal=","`, `decimal_comma=True`, `astype(float)`, `cast(.. as integer)` in the query).
+
+    Fault
+    -----
+        import numpy as np
+        import pandas as pd
+        from sklearn.linear_model import Ridge
+        from sklearn.preprocessing import OrdinalEncoder
+        rng = np.random.default_rng(0)
+        km = rng.gamma(2.0, 20.0, 400)
+        table = pd.DataFrame({"km": [f"{v:.1f}".replace(".", ",") for v in km], "cost": 3 + 0.4 * km})
+        x = OrdinalEncoder().fit_transform(table[["km"]])  # sabueso: numeric-as-text
+        print(Ridge().fit(x, table["cost"]).score(x, table["cost"]))
+
+    Control
+    -------
+        import numpy as np
+        import pandas as pd
+        from sklearn.linear_model import Ridge
+        rng = np.random.default_rng(0)
+        km = rng.gamma(2.0, 20.0, 400)
+        table = pd.DataFrame({"km": [f"{v:.1f}".replace(".", ",") for v in km], "cost": 3 + 0.4 * km})
+        x = table[["km"]].apply(lambda c: c.str.replace(",", ".").astype(float))
+        print(Ridge().fit(x, table["cost"]).score(x, table["cost"]))
+
+    References
+    ----------
+    Hynes, Sculley, Terry: The Data Linter (NIPS ML systems workshop 2017), "number as string".
+    """
+    yield from of_encoded([f for f in text_encoded or () if f["agreement"] is None or f["agreement"] < ordered])
+    used = [f for f in order_used or ()]
+    for fact in text_order or ():
+        after = [f for f in used if f.order > fact.order]
+        if fact["smooth"] and after:
+            yield of_order(fact, after[0]["method"])
+            return
+
+
+def of_encoded(facts: list[Fact]) -> Iterator[Finding]:
+    """One finding for all columns that went on as words."""
+    if not facts:
+        return
+    columns = list(dict.fromkeys(f["column"] for f in facts))
+    worst = min(facts, key=lambda f: 2.0 if f["agreement"] is None else f["agreement"])
+    place = worst.place.but(column=columns if len(columns) > 1 else columns[0])
+    if worst.get("read_line"):
+        place = place.but(file=worst["read_file"], line=worst["read_line"])
+    became = "given as words" if worst["agreement"] is None else "replaced by numbers that are not those spelt"
+    cause = worst.get("cause")
+    kept = f" ({cause})" if cause else f" (for {worst['others']})" if worst["others"] else ""
+    evidence = [("texts that spell a number, share", worst["numeric_share"], "read as numbers"), ("examples", worst["examples"], "numbers")]
+    if worst["agreement"] is not None:
+        evidence.append(("rank correlation of the encoded column with the numbers", worst["agreement"], 1.0))
+    evidence.append(("distinct words", worst["distinct"], None))
+    hint = "decimal=',' in pandas, decimal_comma=True in polars" if cause == "decimal comma" else "strip units, name the words for missing values (na_values)"
+    yield Finding(
+        says=f"Numbers in {', '.join(columns)} are read as text{kept} and {became} by {worst['how']}.",
+        place=place, evidence=evidence, remedy=f"Read them as numbers: {hint}.", confidence=0.93, verified="fact",
+    )  # fmt: skip
+
+
+def of_order(fact: Fact, method: str) -> Finding:
+    """Rows in text order under an operation that relies on their order."""
+    series = fact["smooth"][0]
+    return Finding(
+        says=f"{fact['column']!r} holds whole numbers as text, so {fact['table']} is sorted {', '.join(fact['examples'][:3])}, ..., and {method} "
+             f"takes neighbours in that order.",
+        place=fact.place.but(column=fact["column"], row=fact["wrong"] or fact["first"]),
+        evidence=[("first rows", fact["examples"], "1, 2, 3, .."), (f"lag-one autocorrelation of {series['column']}", series["as_stands"],
+                  series["in_numeric_order"]), ("first row out of place", fact["first"], None)],
+        remedy=f"Sort by the number: cast({fact['column']} as integer) in the query, or astype(int) before sort_values.",
+        confidence=0.95, verified="fact",
+    )  # fmt: skip

@@ -1,0 +1,102 @@
+"""missing-values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...catalogue import check
+from ...events import Fact
+from ...findings import Finding
+from ...places import Place
+
+
+@check(stage="preprocess", severity="error", leads_to=("nonfinite-loss", "nonfinite-values"))
+def missing_values(
+    *, fill_lost: list[Fact] | None = None, coerced: list[Fact] | None = None, crash: list[Fact] | None = None, table_used: list[Fact] | None = None,
+    least: float = 0.05,
+) -> Iterator[Finding]:  # fmt: skip
+    """Gaps that were to be filled stay, or gaps are made where there were values.
+
+    What it means
+    -------------
+    A column is filled in place on a selection of a table (`table[c].fillna(m, inplace=True)`). The selection is a copy for that one statement
+    (copy-on-write, the only way of pandas 3): the table keeps its gaps. Or texts that spell numbers become gaps by errors="coerce".
+
+    Why it is bad
+    -------------
+    The model refuses the gaps, or takes them for values of their own and never sees what the person meant to put there.
+
+    Evidence
+    --------
+    Gaps in the column, that the object filled was held by nothing afterwards (a weak reference to it is dead), and that the column is given
+    to a model. For coerced texts: how many there are (at least 5 per cent of the rows) and the share of them that spells a number.
+
+    Remedy
+    ------
+    Assign the result: `table[c] = table[c].fillna(m)`.
+
+    Fault
+    -----
+        import numpy as np
+        import pandas as pd
+        from sklearn.ensemble import HistGradientBoostingRegressor
+        rng = np.random.default_rng(0)
+        table = pd.DataFrame({"iron": rng.normal(14, 3, 300), "age": rng.uniform(20, 90, 300)})
+        y = table["age"] / 10 + table["iron"]
+        table.loc[::7, "iron"] = np.nan
+        table["iron"].fillna(table["iron"].median(), inplace=True)  # sabueso: missing-values
+        HistGradientBoostingRegressor(max_iter=5).fit(table[["iron", "age"]], y)
+
+    Control
+    -------
+        import numpy as np
+        import pandas as pd
+        from sklearn.ensemble import HistGradientBoostingRegressor
+        rng = np.random.default_rng(0)
+        table = pd.DataFrame({"iron": rng.normal(14, 3, 300), "age": rng.uniform(20, 90, 300)})
+        y = table["age"] / 10 + table["iron"]
+        table.loc[::7, "iron"] = np.nan
+        table["iron"] = table["iron"].fillna(table["iron"].median())
+        HistGradientBoostingRegressor(max_iter=5).fit(table[["iron", "age"]], y)
+
+    References
+    ----------
+    pandas user guide, "Copy-on-Write (CoW)".
+    """
+    refused = next((c for c in crash or () if "contains NaN" in c.get("message", "") or "NaN" in c.get("message", "")), None)
+    yield from lost_fills(list(fill_lost or ()), refused, list(table_used or ()))
+    for fact in coerced or ():
+        if fact["lost"] >= least * fact["rows"] and fact["numbers"] > 0.8:
+            yield forced(fact)
+
+
+def lost_fills(facts: list[Fact], refused: Fact | None, used: list[Fact]) -> Iterator[Finding]:
+    """Fills without effect, by the line that made them."""
+    given = {c: n for f in used for c, n in (f.get("gaps") or {}).items()}
+    for line in dict.fromkeys((f.place.file, f.place.line) for f in facts):
+        here = [f for f in facts if (f.place.file, f.place.line) == line]
+        columns = list(dict.fromkeys(f["column"] for f in here))
+        still = {c: given[c] for c in columns if given.get(c)}
+        if not still and refused is None:
+            continue
+        first = here[0]
+        then = f"; the model is given {still[next(iter(still))]} gaps in {next(iter(still))!r}" if still else "; the model then refuses NaN"
+        yield Finding(
+            says=f"{first['method']}(.., inplace=True) on {first['owner']} fills a copy that is thrown away: the gaps of {', '.join(columns)} stay{then}.",
+            place=Place(file=line[0], line=line[1], stage="preprocess", column=columns if len(columns) > 1 else columns[0]),
+            evidence=[*[(f"gaps of {f['column']} after the statement", f["gaps"], 0) for f in here[:3]], ("objects that hold what was filled", 0, 1)],
+            remedy=f"Assign the result: {first['owner']} = {first['owner']}.{first['method']}(..).",
+            confidence=0.95, verified="fact", covers=("nonfinite-values", "nonfinite-loss"),
+        )  # fmt: skip
+
+
+def forced(fact: Fact) -> Finding:
+    """Numbers spelt otherwise that became gaps."""
+    return Finding(
+        says=f"to_numeric(errors='coerce') turns {fact['lost']} of {fact['rows']} values of {fact['column']!r} into gaps, though "
+             f"{fact['numbers']:.0%} of them spell a number, such as {fact['examples'][0]!r}.",
+        place=fact.place.but(column=fact["column"], row=fact["rows_lost"]),
+        evidence=[("values turned into gaps", fact["lost"], 0), ("of them spelling a number, share", fact["numbers"], None), ("examples", fact["examples"], None)],
+        remedy="Bring the texts into one spelling first (decimal mark, thousands marks, units), then convert with errors='raise'.",
+        severity="warning", confidence=0.8, verified="fact",
+    )  # fmt: skip
