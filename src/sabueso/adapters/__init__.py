@@ -23,6 +23,7 @@ from ..capture.recorder import Recorder
 WAKES = {
     "torch": ("torch",),
     "sklearn": ("sklearn.base",),
+    "sklearn_calls": ("sklearn.base",),
     "metrics": ("sklearn.metrics",),
 }
 

@@ -1,0 +1,346 @@
+"""Flow: everything that reaches fit against everything that reaches predict, transform and score, rows in order.
+
+Adapters tell `fitted`, `fed` and `answered`; metrics tell `truth`. At fit an exact bounded sketch of each column is kept; what comes later
+from one line of the program is one stream. At the program's end each stream is laid beside the sketch and becomes one fact `inputs`.
+"""
+
+from __future__ import annotations
+
+import time
+import weakref
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from .. import drift
+from .columns import Reference, beside, columns, names_of, positions, reference
+from .truths import Truth
+from .naming import names_by_value
+from .order import order_of
+from .origin import user_line
+from .outputs import MOST, Output, Outputs, plain
+from .recorder import Recorder
+from .summarise import height
+
+CALL_ROWS = 20_000  # rows kept of one call, evenly spread
+MOST_CELLS = 2_000_000  # of all streams together
+MOST_STREAMS = 60
+SECONDS = 0.25  # of our time before streams are thinned
+SMALL = 8  # rows: such calls are kept as they come and read later together
+
+
+@dataclass(slots=True)
+class Model:
+    """An estimator, booster or network and what it learnt from."""
+
+    number: int
+    cls: str
+    ref: Any
+    classifier: bool = False
+    rows: int = 0
+    names: list[str] | None = None
+    columns: list[Reference] = field(default_factory=list)
+    target: Reference | None = None
+    made_by: tuple[int, int] | None = None  # the transformer (number, its count of fits) whose answer the fit was given
+    fits: int = 0
+    loaded: str = ""  # the file that it came from
+    remembered: bool = False  # known by its own attributes alone: not fitted in this run
+    file: str | None = None
+    line: int | None = None
+    batches: list[list[np.ndarray]] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Stream:
+    """Rows that one line of the program gave one model, in order."""
+
+    model: Model
+    method: str
+    file: str | None
+    line: int | None
+    names: list[str] | None = None
+    rows: int = 0
+    calls: int = 0
+    single: int = 0  # calls of one row
+    served: bool = False
+    starts: list[int] = field(default_factory=list)
+    blocks: list[tuple[np.ndarray, list[np.ndarray]]] = field(default_factory=list)
+    small: list[np.ndarray] = field(default_factory=list)
+    small_rows: list[np.ndarray] = field(default_factory=list)
+    raw: list[dict[str, Any]] = field(default_factory=list)
+    answers: list[np.ndarray] = field(default_factory=list)
+    truth: Truth = field(default_factory=Truth)
+    made_by: tuple[int, int] | None = None
+    fit_on: int | None = None  # rows on which that transformer was fitted
+
+    def settle(self) -> None:
+        """Read the small calls together."""
+        if self.small:
+            whole = np.concatenate([np.asarray(b, dtype=object) for b in self.small])
+            got = columns(whole.tolist()) if whole.shape[1] > 1 else columns(whole)
+            got = got if got is not None else [np.asarray(whole[:, j]) for j in range(whole.shape[1])]
+            self.blocks.append((np.concatenate(self.small_rows), got))
+            self.small, self.small_rows = [], []
+
+
+class Flow:
+    """All models and streams of a process. One a recorder: `Flow.of(recorder)`."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.recorder, self.outputs = recorder, Outputs()
+        self.models: dict[int, Model] = {}
+        self.streams: dict[Any, Stream] = {}
+        self.made: dict[int, tuple[Any, int, int, int]] = {}  # by id of a transformer's answer: weak reference, number, fits, rows fitted on
+        self.cells, self.spent, self.count = 0, 0.0, 0
+        recorder.at_exit(self.finish)
+
+    @classmethod
+    def of(cls, recorder: Recorder) -> Flow:
+        """The one of this process."""
+        held = recorder.shared.get("flow")
+        if held is None:
+            held = recorder.shared["flow"] = cls(recorder)
+        return held
+
+    # ---- what adapters tell
+
+    def model(self, owner: Any, make: bool = True) -> Model | None:
+        """The record of an estimator."""
+        known = self.models.get(id(owner))
+        if known is not None and known.ref() is owner:
+            return known
+        if not make:
+            return None
+        self.count += 1
+        kind = getattr(owner, "_estimator_type", None) or ("classifier" if hasattr(owner, "classes_") or hasattr(owner, "predict_proba") else "")
+        made = self.models[id(owner)] = Model(self.count, type(owner).__name__, _weak(owner), kind == "classifier")
+        return made
+
+    def fitted(self, owner: Any, x: Any, y: Any = None, names: list[str] | None = None) -> Model | None:
+        """A fit begins, on these rows."""
+        began = time.perf_counter()
+        model = self.model(owner)
+        model.fits += 1
+        model.remembered, model.loaded = False, ""
+        model.file, model.line = user_line()
+        model.made_by = self.maker(x)
+        got = columns(x) if x is not None else None
+        model.rows = height(x) if hasattr(x, "shape") or isinstance(x, (list, tuple)) else 0
+        if got is not None:
+            model.names = names or names_of(x) or names_by_value(got, model.rows)
+            model.columns = [reference(_name(model.names, j), j, c) for j, c in enumerate(got)]
+            model.target = self._target(y)
+        self.spent += time.perf_counter() - began
+        return model
+
+    def _target(self, y: Any) -> Reference | None:
+        got = columns(y) if y is not None else None
+        return reference("target", 0, got[0]) if got else None
+
+    def batch(self, owner: Any, x: Any, target: Any = None) -> None:
+        """A training batch of a network: its rows join the sketch."""
+        model = self.model(owner)
+        if model.rows >= CALL_ROWS:
+            return
+        got = columns(x)
+        if got is None or not all(c.dtype.kind in "iufb" for c in got):
+            return
+        if not model.batches:
+            model.file, model.line = user_line()
+        model.batches.append([np.array(c[:CALL_ROWS], dtype=np.float32) for c in got])
+        model.rows += len(got[0])
+
+    def fed(self, owner: Any, method: str, x: Any, names: list[str] | None = None) -> tuple[Stream, int] | None:
+        """Rows reach a model. Returns the stream and the place of the first of them in it."""
+        began = time.perf_counter()
+        model = self.model(owner, make=False)
+        if model is None or x is None:
+            return None
+        stream = self._stream(model, method)
+        if stream is None:
+            return None
+        start = stream.rows
+        self._take(stream, x, names)
+        self.spent += time.perf_counter() - began
+        return stream, start
+
+    def answered(self, owner: Any, method: str, result: Any, at: tuple[Stream, int] | None) -> None:
+        """A model answered."""
+        values = plain(result)
+        if values is None or values.ndim > 2 or not len(values) or len(values) > 20 * MOST:
+            return
+        model = self.model(owner, make=False)
+        stream, start = at if at is not None else (None, 0)
+        if values.ndim == 2 and values.shape[1] == 1:
+            values = values[:, 0]
+        kept = values if len(values) > MOST else np.array(values)
+        scores = hasattr(owner, "predict_proba") or hasattr(owner, "decision_function")
+        classifier = model.classifier if model is not None else False
+        self.outputs.put(Output(type(owner).__name__, method, kept, 0, classifier, scores, stream, start), result)
+        if stream is not None and values.ndim == 1 and sum(map(len, stream.answers)) < MOST:
+            stream.answers.append(kept)
+
+    def transformed(self, owner: Any, result: Any) -> None:
+        """A transformer answered: who made this table?"""
+        model = self.model(owner, make=False)
+        if model is None or result is None or isinstance(result, (list, tuple)):
+            return
+        try:
+            self.made[id(result)] = (weakref.ref(result), model.number, model.fits, model.rows)
+        except TypeError:
+            return
+        if len(self.made) > 400:
+            self.made = {k: v for k, v in self.made.items() if v[0]() is not None}
+
+    def maker(self, x: Any) -> tuple[int, int] | None:
+        """The transformer (number, count of its fits) that made this table."""
+        held = self.made.get(id(x))
+        return (held[1], held[2]) if held is not None and held[0]() is x else None
+
+    def truth(self, output: Output, true: np.ndarray) -> None:
+        """What should have been answered, told by a metric."""
+        stream = output.stream
+        if stream is not None and len(true) == len(output.values):
+            column = output.values if output.values.ndim == 1 else output.values[:, -1]
+            stream.truth.add(output.start, true, column, output.method)
+
+    # ---- streams
+
+    def _stream(self, model: Model, method: str) -> Stream | None:
+        file, line = user_line()
+        key = (model.number, model.fits, "transform" if method == "transform" else "answer", file, line)
+        stream = self.streams.get(key)
+        if stream is None and len(self.streams) < MOST_STREAMS:
+            stream = self.streams[key] = Stream(model, method, file, line)
+        return stream
+
+    def _take(self, stream: Stream, x: Any, names: list[str] | None) -> None:
+        n = height(x)
+        stream.calls += 1
+        stream.single += n == 1
+        request = self.recorder.shared.get("request")
+        stream.served = stream.served or request is not None
+        if request is not None and len(stream.raw) < 2000:
+            stream.raw.append({**request, "row": stream.rows})
+        if stream.made_by is None:
+            stream.made_by = self.maker(x)
+            stream.fit_on = self.made[id(x)][3] if stream.made_by else None
+        if len(stream.starts) < 5000:
+            stream.starts.append(stream.rows)
+        thin = self.cells > MOST_CELLS or (self.spent > SECONDS and n > SMALL)
+        if thin or self._small(stream, x, n, names):
+            stream.rows += n
+            return
+        got = columns(x)
+        if got is not None:
+            stream.names = names or names_of(x) or stream.names
+            step = max(1, -(-n // CALL_ROWS))
+            at = positions(x) if stream.calls == 1 or len(set(positions(x)[:2])) > 1 else np.arange(n)
+            at = at + (0 if _is_indexed(x) else stream.rows)
+            stream.blocks.append((at[::step], [np.array(c[::step]) for c in got]))
+            self.cells += len(got) * (n // step)
+        stream.rows += n
+
+    def _small(self, stream: Stream, x: Any, n: int, names: list[str] | None) -> bool:
+        """A call of a few rows is kept as it is."""
+        if n > SMALL:
+            return False
+        if hasattr(x, "to_numpy"):
+            stream.names = names or names_of(x) or stream.names
+            block = np.array(x.to_numpy(), dtype=object)
+        elif isinstance(x, np.ndarray) and x.ndim <= 2 and x.dtype.kind in "iufbOUS":
+            block = x.copy()
+        elif isinstance(x, (list, tuple)) and isinstance(x[0], (list, tuple, np.ndarray)):
+            block = np.array([list(r) for r in x], dtype=object)
+        else:
+            return False
+        block = block.reshape(n, -1)
+        if stream.small and stream.small[0].shape[1] != block.shape[1]:
+            return True
+        stream.small.append(block)
+        stream.small_rows.append(np.arange(n) + stream.rows)
+        self.cells += block.size
+        return True
+
+    # ---- the end
+
+    def finish(self) -> None:
+        """One fact a stream."""
+        for stream in self.streams.values():
+            told = self.told(stream)
+            if told is not None:
+                self.recorder.fact("inputs", told, stage="deploy" if stream.served else None, estimator=stream.model.cls,
+                                   file=stream.file or "", line=stream.line)  # fmt: skip
+
+    def told(self, stream: Stream) -> dict[str, Any] | None:
+        """A stream beside what its model learnt from."""
+        stream.settle()
+        model = stream.model
+        if not model.columns and model.batches:
+            joined = [np.concatenate(c) for c in zip(*[b for b in model.batches if len(b) == len(model.batches[0])])]
+            model.names = model.names or names_by_value(joined, len(joined[0]))
+            model.columns = [reference(_name(model.names, j), j, c) for j, c in enumerate(joined)]
+        rows, got = _joined(stream)
+        value = {"model": model.cls, "number": model.number, "method": stream.method, "rows": stream.rows, "calls": stream.calls,
+                 "single": stream.single, "served": stream.served, "loaded": model.loaded, "fit_rows": model.rows, "fit_file": model.file,
+                 "fit_line": model.line, "classifier": model.classifier, "names": model.names, "fed_names": stream.names,
+                 "width": len(model.columns), "fed_width": len(got), "made_by": model.made_by, "fed_by": stream.made_by,
+                 "fed_by_rows": stream.fit_on, "starts": stream.starts[:500]}  # fmt: skip
+        value["columns"] = [t for r, c in zip(model.columns, got) if (t := beside(r, c, rows)) is not None]
+        if len(got) == len(model.columns):
+            value["order"] = order_of(model.columns, got, value["columns"])
+        value["answers"] = self._answers(stream)
+        value["truth"] = stream.truth.told(rows, got, [r.name for r in model.columns], model.target)
+        if stream.raw:
+            value["requests"] = stream.raw[:200]
+            value["request_rows"] = [[_json(c[r["row"]]) if r["row"] < len(c) else None for c in got] for r in stream.raw[:200]]
+        return value
+
+    def _answers(self, stream: Stream) -> dict[str, Any] | None:
+        """The answers beside the target at fit."""
+        numeric = [a for a in stream.answers if a.dtype.kind in "iufb"]
+        if not numeric:
+            return None
+        whole = np.concatenate(numeric).astype(np.float64)
+        target, told = stream.model.target, {"count": len(whole), "mean": float(whole.mean()), "sd": float(whole.std())}
+        if target is not None and not target.text and stream.method == "predict" and len(target.stock):
+            found = drift.numbers(drift.count(target.stock, target.inner), drift.count(whole, target.inner))
+            told |= {"target_mean": target.mean, "target_sd": target.sd, "effect": found.effect, "p": found.p}
+        return told
+
+
+def _joined(stream: Stream) -> tuple[np.ndarray, list[np.ndarray]]:
+    width = {len(c) for _, c in stream.blocks}
+    if len(width) != 1:
+        most = max(width, default=0)
+        stream.blocks = [b for b in stream.blocks if len(b[1]) == most]
+    if not stream.blocks:
+        return np.zeros(0, int), []
+    rows = np.concatenate([r for r, _ in stream.blocks])
+    return rows, [_one_type([b[1][j] for b in stream.blocks]) for j in range(len(stream.blocks[0][1]))]
+
+
+def _one_type(parts: list[np.ndarray]) -> np.ndarray:
+    if any(p.dtype.kind == "O" for p in parts):
+        return np.concatenate([p.astype(object) for p in parts])
+    return np.concatenate(parts)
+
+
+def _name(names: list[str] | None, j: int) -> str:
+    return names[j] if names is not None and j < len(names) else f"column {j}"
+
+
+def _is_indexed(x: Any) -> bool:
+    return hasattr(x, "iloc") and getattr(x.index.dtype, "kind", "") in "iu"
+
+
+def _weak(owner: Any) -> Any:
+    try:
+        return weakref.ref(owner)
+    except TypeError:
+        return lambda: owner
+
+
+def _json(v: Any) -> Any:
+    return v.item() if isinstance(v, np.generic) else v

@@ -1,0 +1,129 @@
+"""Truth: what should have been answered, row by row, and where along the rows the error changes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from .columns import ROWS, Reference, split
+
+MOST = 50_000
+BINS = 6  # of a column when asked how much of the error it explains
+
+
+@dataclass(slots=True)
+class Truth:
+    """Pairs of truth and answer by their start in the stream; told twice, kept once."""
+
+    parts: dict[int, tuple[np.ndarray, np.ndarray, str]] = field(default_factory=dict)
+    rows: int = 0
+
+    def add(self, start: int, true: np.ndarray, answered: np.ndarray, method: str) -> None:
+        """One call's rows."""
+        if start in self.parts or self.rows > MOST or len(true) != len(answered):
+            return
+        self.parts[start] = (np.array(true), np.array(answered), method)
+        self.rows += len(true)
+
+    def told(self, rows: np.ndarray, columns: list[np.ndarray], names: list[str], target: Reference | None) -> dict[str, Any] | None:
+        """Error and bias, where they change along the rows, and which column explains the error after the change."""
+        if not self.parts:
+            return None
+        order = sorted(self.parts)
+        true, answered = (np.concatenate([self.parts[s][i] for s in order]) for i in (0, 1))
+        at = np.concatenate([np.arange(s, s + len(self.parts[s][0])) for s in order])
+        error = _error(true, answered)
+        if error is None:
+            return {"rows": len(true)}
+        miss, signed = error
+        told: dict[str, Any] = {"rows": len(true), "calls": len(order), "error": float(miss.mean()), "kind": "number" if signed is not None else "label"}
+        told |= _base(true, answered, signed, target)
+        rank = np.argsort(np.argsort(miss, kind="stable"), kind="stable") / len(miss) if signed is not None else miss
+        moved = split(rank, 0.0)
+        if moved is None:
+            return told
+        after = np.zeros(len(miss), bool)
+        after[moved[0] : moved[1]] = True
+        found = rows[at[after]] if len(rows) and at.max() < len(rows) else at[after]
+        told["change"] = {"row": int(found[0]), "rows": found[:ROWS].tolist(), "from": moved[0], "to": moved[1],
+                          "error_before": float(miss[~after].mean()), "error_after": float(miss[after].mean())}  # fmt: skip
+        if signed is not None:
+            told["change"] |= {"bias_before": float(signed[~after].mean()), "bias_after": float(signed[after].mean()),
+                               "r2_before": _r2(true[~after], answered[~after]), "r2_after": _r2(true[after], answered[after])}  # fmt: skip
+        if columns and len(columns[0]) > at.max():
+            lost = signed if signed is not None else miss
+            told["change"]["explains"] = _explains(columns, names, at, lost, after)
+        return told
+
+
+def _error(true: np.ndarray, answered: np.ndarray) -> tuple[np.ndarray, np.ndarray | None] | None:
+    """(size of the error by row, signed error of numbers)."""
+    if true.ndim > 1:
+        return None
+    if true.dtype.kind in "iufb" and answered.dtype.kind in "iufb":
+        few = len(np.unique(true[:2000])) <= 20 and true.dtype.kind in "iub"
+        if few and answered.dtype.kind in "iub":
+            return (true != answered).astype(float), None
+        signed = true.astype(float) - answered.astype(float)
+        return (np.abs(signed), signed) if np.isfinite(signed).all() else None
+    try:
+        return (true.astype(str) != answered.astype(str)).astype(float), None
+    except (TypeError, ValueError):
+        return None
+
+
+def _base(true: np.ndarray, answered: np.ndarray, signed: np.ndarray | None, target: Reference | None) -> dict[str, Any]:
+    """Averages of both, beside those of the target at fit."""
+    if true.dtype.kind not in "iufb" or answered.dtype.kind not in "iufb":
+        return {}
+    told = {"true_mean": float(true.mean()), "answer_mean": float(answered.mean()), "true_sd": float(true.std())}
+    if signed is not None and len(np.unique(true[:2000])) > 2:
+        told["r2"] = _r2(true, answered)
+    if target is not None and not target.text and target.count:
+        told |= {"fit_mean": target.mean, "fit_sd": target.sd, "fit_count": target.count}
+    return told
+
+
+def _r2(true: np.ndarray, answered: np.ndarray) -> float | None:
+    true, answered = true.astype(float), answered.astype(float)
+    total = ((true - true.mean()) ** 2).sum()
+    return float(1 - ((true - answered) ** 2).sum() / total) if total > 0 else None
+
+
+def _explains(columns: list[np.ndarray], names: list[str], at: np.ndarray, error: np.ndarray, after: np.ndarray) -> list[dict[str, Any]]:
+    """How much of the error's variance each column explains before and after the change, the most changed first."""
+    found = []
+    for name, column in list(zip(names, columns))[:60]:
+        codes = _coded(column[at])
+        if codes is None:
+            continue
+        before, now = _share(codes[~after], error[~after]), _share(codes[after], error[after])
+        found.append({"column": name, "before": before, "after": now})
+    return sorted(found, key=lambda f: f["before"] - f["after"])[:5]
+
+
+def _coded(column: np.ndarray) -> np.ndarray | None:
+    if column.dtype.kind == "O":
+        return np.unique(column.astype(str), return_inverse=True)[1]
+    real = column.astype(float)
+    if not np.isfinite(real).all():
+        real = np.where(np.isfinite(real), real, -1e30)
+    few = np.unique(real)
+    return np.searchsorted(few, real) if len(few) <= 12 else np.searchsorted(np.quantile(real, np.arange(1, BINS) / BINS), real)
+
+
+def _share(codes: np.ndarray, error: np.ndarray) -> float:
+    """Share of variance between groups, what chance gives taken off."""
+    n = len(error)
+    total = ((error - error.mean()) ** 2).sum() if n else 0.0
+    if n < 10 or total <= 0:
+        return 0.0
+    times = np.bincount(codes)
+    sums = np.bincount(codes, weights=error)
+    groups = int((times > 0).sum())
+    between = (sums[times > 0] ** 2 / times[times > 0]).sum() - error.sum() ** 2 / n
+    if n <= groups:
+        return 0.0
+    return float(max(0.0, (between - (groups - 1) * (total - between) / (n - groups)) / total))
