@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from ..capture import fits
 from ..capture.around import Around, Patches
 from ..capture.calling import direct
 from ..capture.flow import Flow
@@ -39,6 +40,7 @@ class Estimators:
             y = args[2] if len(args) > 2 else kwargs.get("y")
             if method in FITS:
                 self.flow.fitted(owner, x, y)
+                fits.tell(self.recorder, owner, x, y)
                 return ()
             at = self.flow.fed(owner, method, x)
             if method == "score" and at is not None and y is not None:
