@@ -82,7 +82,7 @@ def test_same_traceback(tmp_path: Path) -> None:
 
 
 def test_persons_own_excepthook_and_sitecustomize_stay(tmp_path: Path) -> None:
-    write(tmp_path, "print('site'); import sys; sys.marked = 1\n", "sitecustomize.py")
+    write(tmp_path, "import sys; sys.marked = 1\n'-m' in sys.orig_argv or print('site')\n", "sitecustomize.py")
     write(tmp_path, "import sys\nprint(sys.marked)\nsys.excepthook = lambda *a: print('hook', a[0].__name__)\nraise ValueError\n")
     env = {**os.environ, "PYTHONPATH": str(tmp_path)}
     seen = sabueso("run", "prog.py", cwd=tmp_path, env={"PYTHONPATH": str(tmp_path)})
@@ -234,7 +234,9 @@ def test_run_inside_a_run_is_a_run_of_its_own(tmp_path: Path) -> None:
 
 
 def test_background_child_does_not_hold_us(tmp_path: Path) -> None:
-    write(tmp_path, "import subprocess, sys\nsubprocess.Popen([sys.executable, '-c', 'import time; time.sleep(20)'], stdout=-3, stderr=-3)\n")
+    write(
+        tmp_path, "import subprocess, sys\nsubprocess.Popen([sys.executable, '-c', 'import time; time.sleep(20)'], stdout=-3, stderr=-3)\n"
+    )
     began = time.monotonic()
     assert sabueso("run", "prog.py", cwd=tmp_path).returncode == 0
     assert time.monotonic() - began < 10

@@ -66,8 +66,8 @@ def conclude(run: Run, chosen: dict[str, Check], settings: config.Config, errors
     crashes = run.facts("crash") if run.meta.get("outcome") == "failed" else []
     if crashes:
         spot = relative(in_cell(crashes[0].place, cells), cwd)
-        said = {"type": crashes[0]["type"], "message": crashes[0]["message"], "stage": spot.stage, "file": spot.file, "line": spot.line}
-        result.run["crash"] = said
+        raised = crashes[0].get("raised") or crashes[0].value
+        result.run["crash"] = {k: raised[k] for k in ("type", "message")} | {"stage": spot.stage, "file": spot.file, "line": spot.line}
     return result
 
 

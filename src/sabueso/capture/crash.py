@@ -49,6 +49,8 @@ def taken_apart(error: BaseException) -> dict[str, Any]:
     first = origin_of(error)
     stops = stops_of(first.__traceback__)
     told: dict[str, Any] = {"type": type(first).__name__, "message": str(first)[:4000], "library": raised_in(stops)}
+    if first is not error:
+        told["raised"] = {"type": type(error).__name__, "message": str(error)[:4000]}  # what the person saw last
     users = [f for f in stops if is_users(f.f_code.co_filename)]
     told["frames"] = [[absolute(f.f_code), stops[f][0], f.f_code.co_name] for f in reversed(users)][:MOST_FRAMES] or traced(str(first))
     if users:

@@ -17,7 +17,7 @@ from ..store.writer import Writer
 
 HOOK = Path(__file__).parent / "hook"
 EVERY = 0.25  # seconds between two drainings; what the child put is safe in the page cache before
-FORWARDED = ("SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGCONT")
+FORWARDED = ("SIGINT", "SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGCONT")
 
 
 @dataclass
@@ -103,18 +103,28 @@ def end_like(ended: Ended) -> None:
 
 
 def _forward(child: subprocess.Popen[bytes]) -> dict[int, Any]:
-    """Pass signals sent to us alone on to the child. The terminal sends Ctrl-C to both, so we only wait for the child then."""
+    """Pass signals sent to us alone on to the child. Ctrl-C on our terminal reaches both, so we only wait for the child then."""
 
     def hand_on(number: int, frame: FrameType | None) -> None:
-        if child.poll() is None:
+        if child.poll() is None and not (number == signal.SIGINT and _in_foreground()):
             child.send_signal(number)
 
-    held = {signal.SIGINT: signal.signal(signal.SIGINT, lambda n, f: None)}
-    for name in FORWARDED:
-        number = getattr(signal, name, None)
-        if number is not None:
-            held[number] = signal.signal(number, hand_on)
-    return held
+    numbers = [getattr(signal, name, None) for name in FORWARDED]
+    return {n: signal.signal(n, hand_on) for n in numbers if n is not None}
+
+
+def _in_foreground() -> bool:
+    """Are we in the foreground of a terminal, which then sends its signals to the child as well?"""
+    try:
+        terminal = os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY)
+    except OSError:
+        return False
+    try:
+        return os.tcgetpgrp(terminal) == os.getpgrp()
+    except OSError:
+        return False
+    finally:
+        os.close(terminal)
 
 
 def _quietly(call: Callable[[], Any]) -> Any:
