@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from .lines import Line, here
+from .modules import sample
 from .steps import Held, Steps
 from .trace import is_plain
 from .watch import Watch
@@ -85,6 +86,9 @@ class Clearing:
             if any(kept.before.get(k) != v for k, v in now.items()):
                 kept.reached += 1
                 held.reached += 1
+                held.backward_line = kept.line
+                if held.first is None:
+                    held.first = [sample(p) for p in held.parameters[:20]]
 
     def step(self, optimizer: Any) -> None:
         """After a step: tell what was seen since the last one."""

@@ -67,8 +67,12 @@ class Graph:
         for root in self.called.values():
             for p in root.parameters():
                 self.before.setdefault(id(p), sample(p))
+        for reference, _ in self.unheld.values():
+            self.before.setdefault(id(reference()), sample(reference()))
         for tensor in tensors:
             made = self.trace.of(tensor) if torch.is_tensor(tensor) else None
+            if torch.is_tensor(tensor) and not tensor.requires_grad or (made is None and tensor.grad_fn is None and self.called):
+                self.cut_off(tensor, made)
             if made is None:
                 continue
             for m in made.ancestors():
@@ -79,6 +83,16 @@ class Graph:
                     for p in m.ancestors():
                         if p.op == "parameter" and p.ref() is not None and (p.grad or p.lost):
                             self.cuts[id(p.ref())] = m
+
+    def cut_off(self, tensor: Any, made: Made | None) -> None:
+        """A loss that no parameter has a part in: the backward fails or does nothing."""
+        cut = next((m for m in made.ancestors() if m.cut is m), None) if made is not None else None
+        models = [self.modules.label(root) for root in self.called.values()]
+        value = {"whole": True, "requires_grad": bool(tensor.requires_grad), "operation": cut.op if cut else None, "models": models,
+                 "no_grad": bool(cut and cut.no_grad), "backward": self.line.told if self.line else None}  # fmt: skip
+        if models and self.recorder.once("graph_cut", self.line):
+            line = cut.line if cut and cut.line else self.line
+            self.recorder.fact("graph_cut", value, step=self.watch.step, stage="train", **(line.place if line else {}))
 
     def step(self, optimizer: Any) -> None:
         """After a step: tell the parameters of each model that was called."""

@@ -13,7 +13,8 @@ import torch
 from torch.optim import optimizer as torch_optimizer
 
 from ...places import Place
-from .lines import Line, built_at, here, lines
+from .lines import Line, built_at, here, named
+from .modules import sample
 from .watch import Watch
 
 PART = "steps"
@@ -29,9 +30,11 @@ class Held:
         self.number, self.ref, self.line = number, weakref.ref(optimizer), line
         self.cls = type(optimizer).__name__
         self.name = f"{self.cls}-{number}" if number else self.cls
-        self.steps = self.empty = self.stale = self.reached = self.between = 0
+        self.steps = self.empty = self.reached = 0
         self.step_line: Line | None = None
-        self.told = False
+        self.called: str | None = None  # what the person calls it
+        self.backward_line: Line | None = None  # a backward that brought it gradients
+        self.first: Any = None  # a few values of its parameters when that was first seen
         self.series: dict[str, int | None] = {}
 
     @property
@@ -84,6 +87,7 @@ class Steps:
         self.recorder.step, self.recorder.stage = watch.step, "train"
         if watch.armed:
             held.step_line = here()
+            held.called = held.called or named(optimizer)
         if id(optimizer) in self.stepped:  # the turn ended unseen: now it is known who takes part in one
             self.cycle = set(self.stepped)
             self.turn()
@@ -206,10 +210,23 @@ class Steps:
         self.read()
         self.watch.disarm()
         for held in self.watch.optimizers.values():
-            where = held.step_line or held.line
+            where = held.backward_line or held.step_line or held.line
+            owned = {id(p) for p in held.parameters}
+            moved = held.first is not None and [sample(p) for p in held.parameters[:20]] != held.first
+            shared = any(o is not held and o.steps and any(id(p) in owned for p in o.parameters) for o in self.watch.optimizers.values())
             value = {"number": held.number, "class": held.cls, "steps": held.steps, "empty": held.empty, "reached": held.reached,
-                     "stale": held.stale, "turns": self.watch.step, "backwards": self.watch.backwards}  # fmt: skip
+                     "moved": moved, "shared": shared, "alive": held.ref() is not None,
+                     "built": held.line.told if held.line else None, "name": held.called, "model": self.model_of(owned), "turns": self.watch.step, "backwards": self.watch.backwards}  # fmt: skip
             self.recorder.fact("optimizer_use", value, **(where.place if where else {"file": "", "line": None}))
+
+
+    def model_of(self, owned: set[int]) -> str | None:
+        """The model that an optimizer's parameters belong to."""
+        modules = self.watch.parts["modules"]
+        for module in list(self.watch.models):
+            if any(id(p) in owned for p in module.parameters()):
+                return modules.label(module)
+        return None
 
 
 def gradient_norm(parameters: list[Any]) -> float | None:

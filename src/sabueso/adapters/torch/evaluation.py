@@ -1,0 +1,206 @@
+"""Evaluation: the first model calls of each place that evaluates, and how the model is switched in training and in evaluation.
+
+A window opens where gradients are turned off, a model is put into eval mode, or a loader other than the one trained from is begun; it
+closes after a few calls. Within a window the module hooks and the function mode are in, as in a sampled step.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any
+
+import torch
+
+from ...capture.budget import Budget
+from ...capture.origin import is_users
+from .lines import Line, here
+from .modules import Modules, sample
+from .trace import Trace, tensors_in
+from .watch import Watch
+
+PART = "evaluation"
+WINDOWS = 6  # windows of one line that are opened; then every power of two, and those that the budget pays for
+WINDOW_COST, OPERATION_COST = 2e-4, 2e-5  # seconds, measured on one core
+CALLS = 3  # model calls seen in a window
+LONGEST = 0.5  # seconds that a window without a model call may stay open
+MOST_FACTS = 60
+METRICS = frozenset({"argmax", "eq", "ne", "round", "topk", "gt", "ge", "lt", "le", "max", "numpy", "tolist", "item"})
+
+
+class Evaluation:
+    """Opens and closes windows; records modes and evaluations."""
+
+    def __init__(self, watch: Watch) -> None:
+        self.watch, self.recorder = watch, watch.recorder
+        self.modules: Modules = watch.parts["modules"]
+        self.trace: Trace = watch.parts["trace"]
+        self.opened: dict[Any, int] = {}
+        self.calls = 0
+        self.since = 0.0
+        self.key: Any = None
+        self.facts = 0
+        self.trained: dict[int, dict[str, Any]] = {}  # roots called with gradients in this step
+        self.told: dict[Any, int] = {}
+        self.batches: set[int] = set()  # fingerprints of the last sampled training step's inputs
+        self.used: list[dict[str, Any]] = []
+        self.inputs: dict[int, int] = {}
+        self.budget = Budget(watch.recorder.budget)
+
+    # ---- windows
+
+    def open(self, why: str) -> None:
+        """A window, unless this line has had its share or the program trains under compilation."""
+        watch = self.watch
+        if watch.evaluating or watch.compiled:
+            return
+        line = user_caller()
+        if line is None:
+            return
+        key = (why, line)
+        count = self.opened[key] = self.opened.get(key, 0) + 1
+        if count > WINDOWS and count & (count - 1) and not self.budget.allows():
+            return
+        self.calls, self.since, self.key = 0, time.perf_counter(), key
+        self.used, self.inputs = [], {}
+        armed = watch.armed
+        watch.evaluating = True
+        if not armed:
+            watch.parts["arming"].put_in()
+
+    def close(self) -> None:
+        """The window ends; the hooks go out unless the step is sampled too."""
+        if not self.watch.evaluating:
+            return
+        for value in self.used:
+            self.tell(value)
+        self.used = []
+        self.budget.spent(WINDOW_COST + OPERATION_COST * self.trace.count)
+        self.watch.evaluating = False
+        self.watch.parts["arming"].take_out()
+
+    def no_grad(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """no_grad or inference_mode is entered."""
+        if not self.watch.evaluating:
+            self.open("no_grad")
+
+    def no_grad_ended(self, *_: Any) -> None:
+        if self.watch.evaluating and self.key is not None and self.key[0] == "no_grad":
+            self.close()
+
+    def switch(self, module: Any, training: bool) -> None:
+        """eval() opens a window, train() closes it."""
+        if training:
+            self.close()
+        else:
+            self.open("eval")
+
+    def step(self, *_: Any) -> None:
+        """Training goes on."""
+        if self.watch.evaluating:
+            self.close()
+
+    # ---- evaluation
+
+    def evaluated(self, root: Any, args: Any, result: Any) -> None:
+        """A model was called within a window, or without gradients."""
+        if not self.watch.evaluating:
+            return
+        outputs, inputs = tensors_in(result), tensors_in(args)
+        self.calls += 1
+        source = fingerprint(inputs[0]) if inputs else 0
+        self.inputs[source] = self.inputs.get(source, 0) + 1
+        if self.facts < MOST_FACTS and outputs:
+            self.facts += 1
+            line = here()
+            flags = self.modules.flags(root)
+            value = {"model": self.modules.label(root), "class": type(root).__name__, "why": self.key[0], "grad": torch.is_grad_enabled(), **flags,
+                     "rows": inputs[0].shape[0] if inputs and inputs[0].dim() else None, "step": self.watch.step, "backwards": self.watch.backwards,
+                     "training_batch": bool(source and source in self.batches), "metrics": [], "at": line.told if line else None,
+                     "window": [*(self.key[1].told if self.key[1] else [])], "repeats": 0, "source": source,
+                     "out": [id(self.trace.of(outputs[0]))]}  # fmt: skip
+            self.used.append(value)
+        if self.calls >= CALLS and not (self.used and not self.used[-1]["metrics"]):
+            self.close()
+        elif self.calls > 2 * CALLS:
+            self.close()
+
+    def operation(self, name: str, func: Any, args: Any, kwargs: Any, result: Any, outputs: list[Any]) -> None:
+        """What becomes of a prediction: is it compared, counted, put into a loss?"""
+        if not self.watch.evaluating or not self.used:
+            return
+        if time.perf_counter() - self.since > LONGEST and not self.trace.stack:
+            self.trace.open = False
+        if name in METRICS or name.endswith("_loss") or "entropy" in name:
+            made = next((self.trace.of(t) for t in tensors_in(args) if self.trace.of(t) is not None), None)
+            if made is None:
+                return
+            own = {id(m) for m in made.ancestors(400)}
+            for value in self.used:
+                if value["out"][0] in own and name not in value["metrics"]:
+                    value["metrics"].append(name)
+
+    def tell(self, value: dict[str, Any]) -> None:
+        """The fact `evaluation`."""
+        value["repeats"] = self.inputs.get(value.pop("source"), 1)
+        value.pop("out")
+        at = value.pop("at")
+        place = {"file": at[0], "line": at[1]} if at else {}
+        self.recorder.fact("evaluation", value, stage="evaluate", step=value["step"], module=value["model"], **place)
+
+    # ---- training
+
+    def forward(self, root: Any, inputs: Any, outputs: Any) -> None:
+        """A model was called with gradients in a sampled step."""
+        root = self.modules.root_of(root) or root
+        line = here()
+        self.trained[id(root)] = {"model": self.modules.label(root), "class": type(root).__name__, **self.modules.flags(root),
+                                  "at": line.told if line else None}  # fmt: skip
+        self.batches = {fingerprint(t) for t in tensors_in(inputs)}
+
+    def backward(self, tensors: Any, _: Any) -> None:
+        """Its loss goes backward: this was training, in that mode."""
+        for value in self.trained.values():
+            key = (value["model"], value["training"], len(value["live"]), len(value["asleep"]))
+            count = self.told[key] = self.told.get(key, 0) + 1
+            if count <= 6 or count & (count - 1) == 0:
+                at = value.get("at")
+                self.recorder.fact("mode", {k: v for k, v in value.items() if k != "at"}, step=self.watch.step, module=value["model"],
+                                   **({"file": at[0], "line": at[1]} if at else {}))  # fmt: skip
+        self.trained = {}
+
+
+def fingerprint(tensor: Any) -> int:
+    """A batch told by its shape and a few of its values; 0 where they are not to be read at once."""
+    values = sample(tensor)
+    return hash((tuple(tensor.shape), tuple(values))) if values else 0
+
+
+def user_caller() -> Line | None:
+    """The person's line that turns gradients off: the innermost frame, if no library lies between (torch's own wrappers apart)."""
+    frame = sys._getframe(2)
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if is_users(name):
+            return Line(frame.f_code, frame.f_lineno)
+        if "torch" not in name and "sabueso" not in name and "contextlib" not in name and "lightning" not in name:
+            return None
+        if f"torch{'/'}optim" in name or "clip_grad" in name:
+            return None
+        frame = frame.f_back  # type: ignore[assignment]
+    return None
+
+
+def install(watch: Watch) -> None:
+    """Patch what turns gradients off, and hang on what ends a window."""
+    evaluation = Evaluation(watch)
+    watch.parts["evaluation"] = evaluation
+    for owner in (torch.no_grad, torch.inference_mode):
+        watch.around(PART, owner, "__enter__", None, lambda token, result, args, kwargs: evaluation.no_grad(args, kwargs))
+        watch.around(PART, owner, "__exit__", evaluation.no_grad_ended)
+    watch.hang("on_switch", PART, evaluation.switch)
+    watch.hang("on_backward", PART, evaluation.step)
+    watch.hang("on_backward", PART, evaluation.backward)
+    watch.hang("on_evaluation", PART, evaluation.evaluated)
+    watch.hang("on_operation", PART, evaluation.operation)
+    watch.hang("on_forward", PART, evaluation.forward)
