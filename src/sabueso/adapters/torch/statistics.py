@@ -7,7 +7,6 @@ from collections import deque
 from statistics import median
 from typing import Any
 
-import torch
 
 from ...capture.budget import Budget
 from ...capture.kernel import BAD, HIGH, LOW, NORM, SUM, ZEROS, Kernel
