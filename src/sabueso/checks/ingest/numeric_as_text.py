@@ -27,8 +27,7 @@ def numeric_as_text(
     Evidence
     --------
     The share of texts that spell a number (at least 0.9, a fifth with decimals, so that codes and postcodes don't count) and the rank
-    correlation of what they became with what they spell (1 for a cast). For an order: rows in text order of whole numbers, a numeric
-    column whose lag-one autocorrelation would be 0.2 or more higher in numeric order, and an operation that relies on the order.
+    correlation of what they became with what they spell (1 for a cast). For an order: rows in text order of whole numbers, a numeric column whose steps between the neighbours that text order makes are 1.5 times those between true neighbours or more, and an operation that relies on the order.
 
     Remedy
     ------
@@ -100,8 +99,8 @@ def of_order(fact: Fact, method: str) -> Finding:
         says=f"{fact['column']!r} holds whole numbers as text, so {fact['table']} is sorted {', '.join(fact['examples'][:3])}, ..., and {method} "
              f"takes neighbours in that order.",
         place=fact.place.but(column=fact["column"], row=fact["wrong"] or fact["first"]),
-        evidence=[("first rows", fact["examples"], "1, 2, 3, .."), (f"lag-one autocorrelation of {series['column']}", series["as_stands"],
-                  series["in_numeric_order"]), ("first row out of place", fact["first"], None)],
+        evidence=[("first rows", fact["examples"], "1, 2, 3, .."), (f"typical step of {series['column']} between neighbours that text order makes",
+                  round(series["made"], 4), round(series["true"], 4)), ("first row out of place", fact["first"], None)],
         remedy=f"Sort by the number: cast({fact['column']} as integer) in the query, or astype(int) before sort_values.",
         confidence=0.95, verified="fact",
     )  # fmt: skip
