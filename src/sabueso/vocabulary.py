@@ -86,7 +86,12 @@ VOCABULARY: dict[str, Term] = {
     "text_order": Term("fact", "", "rows stand in the text order of a column that spells whole numbers: column, first, columns that it unsettles", "pandas"),
     # ---- metrics, serving, monitoring
     "inputs": Term("fact", "", "rows that one line gave a model beside those of its fit: columns that stand out, order, answers, truth, requests", "sklearn"),
+    "metric": Term("fact", "", "a metric at one line: values, sizes, confusion or sums by call, which argument is a model's answer, what is averaged", "sklearn"),
+    "search": Term("fact", "", "a search over settings: its scoring, each candidate's score and confusion counts over the folds", "sklearn"),
     # ---- resources, reproducibility, ranks
+    "hot_lines": Term("fact", "s", "CPU seconds of the main thread by line of the person's, and in the loader; cumulative, the last of a process counts"),
+    "memory": Term("series", "MB", "resident memory of a process by step, read twice a second"),
+    "memory_held": Term("fact", "bytes", "memory at the start and end of the steps, containers that grew, caches; cumulative, the last of a process counts"),
 }
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import sys
 import sysconfig
+from inspect import CO_OPTIMIZED
 from types import CodeType, FrameType
+from typing import Any
 
 OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _paths = {sysconfig.get_paths()[k] for k in ("stdlib", "platstdlib", "purelib", "platlib")} | {os.path.dirname(os.__file__)}
@@ -55,3 +57,16 @@ def user_stack(frame: FrameType | None = None, most: int = 8) -> list[tuple[str,
 def absolute(code: CodeType) -> str:
     """A code object's file as an absolute path."""
     return os.path.abspath(code.co_filename)
+
+
+def names_in(frame: FrameType) -> dict[str, Any]:
+    """A copy of the local names of a frame that goes on running.
+
+    Asking a function's frame for `f_locals` leaves a dictionary in it that keeps every local alive until the function returns; so it is emptied
+    again, unless the program holds it itself (`locals()`).
+    """
+    held = frame.f_locals
+    names = dict(held)
+    if frame.f_code.co_flags & CO_OPTIMIZED and sys.version_info < (3, 13) and sys.getrefcount(held) <= 3:
+        held.clear()
+    return names

@@ -9,6 +9,7 @@ import sys
 from ..adapters import Waker
 from ..capture import crash, traces
 from ..capture.recorder import Recorder
+from ..capture.sampler import Sampler
 
 active: Recorder | None = None  # the recorder of this process, for `sabueso.watch` and the pytest plugin
 
@@ -29,6 +30,7 @@ def wake(folder: str, root: str) -> None:
         os.register_at_fork(after_in_child=recorder.forked)
     traces.watch_exceptions(lambda error: crash.tell(recorder, error))
     Waker(recorder).start()
+    Sampler(recorder).start()
     atexit.register(recorder.at_exit)
 
 
@@ -38,6 +40,7 @@ def start(folder: str, budget: float) -> Waker:
     active = Recorder(folder, None, budget)
     waker = Waker(active)
     waker.start()
+    Sampler(active).start()
     return waker
 
 

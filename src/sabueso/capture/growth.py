@@ -1,0 +1,252 @@
+"""Memory that grows with the steps, and who holds it: containers of the program that get longer, and caches that never give anything back.
+
+The resident memory is read twice a second. Only once it has grown by 32 MB since the steps began are the program's own containers looked at: those that
+its modules, its running functions and the objects they hold can name. Nothing found is kept but its length, so nothing lives longer for it.
+"""
+
+from __future__ import annotations
+
+import ast
+import gc
+import os
+import sys
+import threading
+from collections import deque
+from types import FunctionType, ModuleType
+from typing import Any, NamedTuple
+
+from .operands import is_array, is_tensor, parsed
+from .origin import absolute, is_users, names_in
+from .recorder import Recorder
+
+FIRST = 32 << 20  # bytes of growth at which containers are first looked at; then at each 1.5 times as much
+MOST_LOOKS = 12
+LONG = 16  # elements from which on a container is measured rather than walked through
+MOST_OBJECTS = 20_000
+DEEPEST = 5
+SAMPLED = 8  # elements measured of a container
+PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
+
+
+class Held(NamedTuple):
+    """A container as it was at one look."""
+
+    count: int
+    bytes: int
+    graph: bool  # its elements carry the graph that they came from
+    kind: str
+
+
+class Growth:
+    """`look()` now and then from the sampler's thread; `tell()` what was found."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.recorder = recorder
+        self.first: int | None = None
+        self.last = self.most = 0
+        self.start_step = self.looks = 0
+        self.next_look = FIRST
+        self.seen: dict[tuple[str, int], list[tuple[int, Held]]] = {}  # (name, id) -> (step, what it held)
+        self.caches: dict[str, dict[str, Any]] = {}
+
+    def look(self, cpu: float) -> None:
+        """Read the memory; look for holders where it has grown."""
+        now, step = resident(), self.recorder.step or 0
+        if now is None:
+            return
+        self.most = max(self.most, now)
+        self.recorder.point("memory", now / 2**20, step)
+        if self.first is None:
+            if step >= 2 or (cpu > 3 and not step):
+                self.first, self.start_step = now, step
+            return
+        self.last = now
+        if now - self.first >= self.next_look and self.looks < MOST_LOOKS:
+            self.next_look = int((now - self.first) * 1.5)
+            self.census(step)
+
+    def census(self, step: int) -> None:
+        """Measure every container that the program can name."""
+        self.looks += 1
+        for name, owner in _reachable():
+            if type(owner).__name__ == "_lru_cache_wrapper":
+                self._cache(name, owner)
+            elif len(self.seen) < 400 or (name, id(owner)) in self.seen:
+                self.seen.setdefault((name, id(owner)), []).append((step, _measure(owner)))
+
+    def _cache(self, name: str, cached: Any) -> None:
+        info, code = cached.cache_info(), getattr(cached.__wrapped__, "__code__", None)
+        if code is None or not is_users(code.co_filename) or not info.misses:
+            return
+        held = [x for x in gc.get_referents(cached) if type(x) is dict and len(x) == info.currsize]
+        elements = [x for e in list(held[0].values())[-SAMPLED:] for x in gc.get_referents(e) if type(x) is not type] if held else []
+        each = sum(size_of(x) for x in elements if type(x).__name__ != "_lru_list_elem") / max(1, min(SAMPLED, info.currsize))
+        self.caches[name] = {"name": name, "hits": info.hits, "misses": info.misses, "size": info.currsize, "most": info.maxsize,
+                             "bytes": int(each * info.currsize), "file": absolute(code), "line": code.co_firstlineno}  # fmt: skip
+
+    def tell(self) -> None:
+        """Record the memory and its holders so far."""
+        if self.first is None:
+            return
+        holders = []
+        if self.looks:
+            self.census(self.recorder.step or 0)
+        for (name, _), history in self.seen.items():
+            (step, before), (until, after) = history[0], history[-1]
+            if after.count > before.count and len(history) >= 2 and _steady(history):
+                where = grown_at(name)
+                holders.append({"name": name, "kind": after.kind, "from": before.count, "to": after.count, "bytes": after.bytes - before.bytes,
+                                "graph": after.graph, "steps": until - step, "file": where[0], "line": where[1]})  # fmt: skip
+        holders.sort(key=lambda h: (-h["graph"], -h["bytes"]))
+        value = {"start": self.first, "end": self.last, "most": self.most, "steps": (self.recorder.step or 0) - self.start_step,
+                 "limit": memory_limit(), "holders": holders[:6], "caches": sorted(self.caches.values(), key=lambda c: -c["bytes"])[:4]}  # fmt: skip
+        self.recorder.fact("memory_held", value, file="", line=None)
+
+
+def _steady(history: list[tuple[int, Held]]) -> bool:
+    """Longer at each look than at the one before, but for the last (which may come at once)."""
+    counts = [h.count for _, h in history]
+    return all(b > a for a, b in zip(counts, counts[1:-1])) and counts[-1] >= counts[-2]
+
+
+def _reachable() -> list[tuple[str, Any]]:
+    """(name as the person would write it, container or cache) for what modules, running functions and their objects hold."""
+    found: list[tuple[str, Any]] = []
+    met: set[int] = set()
+    queue: deque[tuple[str, Any, int]] = deque()
+    for names in _roots():
+        queue.extend((k, v, 0) for k, v in names.items() if not k.startswith("__"))
+    while queue and len(met) < MOST_OBJECTS:
+        name, value, depth = queue.popleft()
+        if id(value) in met or isinstance(value, (str, bytes, int, float, complex, bool, type(None), ModuleType)) or is_array(value):
+            continue
+        met.add(id(value))
+        if type(value).__name__ == "_lru_cache_wrapper" or (isinstance(value, (list, dict, set, deque)) and len(value) >= LONG):
+            found.append((name, value))
+        elif depth < DEEPEST:
+            queue.extend((n, v, depth + 1) for n, v in _children(name, value))
+    return found
+
+
+def _roots() -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    frame = sys._current_frames().get(threading.main_thread().ident or 0)
+    while frame is not None:
+        if is_users(frame.f_code.co_filename):
+            found.append(names_in(frame))
+        frame = frame.f_back
+    found += [dict(vars(m)) for m in list(sys.modules.values()) if is_users(getattr(m, "__file__", None) or "<>")]
+    return found
+
+
+def _children(name: str, value: Any) -> list[tuple[str, Any]]:
+    if isinstance(value, dict):
+        return [(f"{name}[{k!r}]", v) for k, v in list(value.items()) if isinstance(k, (str, int))]
+    if isinstance(value, (list, tuple, set, deque)):
+        return [(f"{name}[{i}]", v) for i, v in enumerate(list(value))] if len(value) < LONG else []
+    if isinstance(value, FunctionType):
+        return _cells(value) if is_users(value.__code__.co_filename) else []
+    if isinstance(value, type):
+        return [(f"{name}.{k}", v) for k, v in dict(vars(value)).items() if not k.startswith("__")] if _own(value) else []
+    try:
+        held = object.__getattribute__(value, "__dict__")
+    except (AttributeError, TypeError):
+        return []
+    if not isinstance(held, dict) or is_tensor(value):
+        return []
+    return [(f"{name}.{k}", v) for k, v in list(held.items()) if isinstance(k, str) and len(held) < 200]
+
+
+def _cells(function: FunctionType) -> list[tuple[str, Any]]:
+    found = []
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
+        try:
+            found.append((name, cell.cell_contents))
+        except ValueError:  # not yet assigned
+            continue
+    return found
+
+
+def _own(kind: type) -> bool:
+    module = sys.modules.get(kind.__module__)
+    return is_users(getattr(module, "__file__", None) or "<>")
+
+
+def _measure(value: Any) -> Held:
+    elements = list(value.values()) if isinstance(value, dict) else list(value)
+    few = [elements[i * (len(elements) - 1) // max(1, SAMPLED - 1)] for i in range(min(SAMPLED, len(elements)))] if elements else []
+    each = sum(size_of(x) for x in few) / max(1, len(few))
+    graph = bool(few) and all(_has_graph(x) for x in few)
+    return Held(len(elements), int(each * len(elements)), graph, type(value).__name__)
+
+
+def _has_graph(value: Any) -> bool:
+    if isinstance(value, (tuple, list)) and value and len(value) < LONG:
+        return any(_has_graph(x) for x in value)
+    if isinstance(value, dict) and len(value) < LONG:
+        return any(_has_graph(x) for x in value.values())
+    return is_tensor(value) and getattr(value, "grad_fn", None) is not None
+
+
+def size_of(value: Any, depth: int = 0) -> int:
+    """Bytes that a value holds, roughly; nothing of the person's is called."""
+    if is_array(value):
+        return int(value.nbytes)
+    if is_tensor(value):
+        return int(value.numel()) * int(value.element_size())
+    if isinstance(value, (list, tuple, set, frozenset, deque)) and depth < 3:
+        few = list(value)[:SAMPLED]
+        return sys.getsizeof(value) + int(sum(size_of(x, depth + 1) for x in few) * len(value) / max(1, len(few)))
+    if isinstance(value, dict) and depth < 3:
+        few = list(value.values())[:SAMPLED]
+        return sys.getsizeof(value) + int(sum(size_of(x, depth + 1) for x in few) * len(value) / max(1, len(few)))
+    return sys.getsizeof(value) if isinstance(value, (str, bytes, bytearray, int, float)) else 64
+
+
+def grown_at(name: str) -> tuple[str, int | None]:
+    """The person's one line that adds to a container of that name; ("", None) where there is none or more than one."""
+    last = name.split("[")[0].split(".")[-1]
+    found = []
+    for module in list(sys.modules.values()):
+        file = getattr(module, "__file__", None)
+        tree = parsed(file) if file and is_users(file) else None
+        for node in ast.walk(tree) if tree is not None else ():
+            target = None
+            if (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Attribute)
+                and node.func.attr in ("append", "add", "extend", "insert", "update")
+            ):
+                target = node.func.value
+            elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
+                target = node.value
+            if (isinstance(target, ast.Name) and target.id == last) or (isinstance(target, ast.Attribute) and target.attr == last):
+                found.append((os.path.abspath(str(file)), node.lineno))
+    return found[0] if len(set(found)) == 1 else ("", None)
+
+
+def resident() -> int | None:
+    """Bytes of this process in memory."""
+    try:
+        with open("/proc/self/statm", "rb") as f:
+            return int(f.read().split()[1]) * PAGE
+    except OSError:
+        return None
+
+
+def memory_limit() -> int | None:
+    """What this process may use: the control group's limit, else the machine's memory."""
+    found = []
+    for path in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+        try:
+            with open(path) as f:
+                text = f.read().strip()
+            if text.isdigit() and int(text) < 1 << 60:
+                found.append(int(text))
+        except OSError:
+            pass
+    try:
+        found.append(os.sysconf("SC_PHYS_PAGES") * PAGE)
+    except (ValueError, OSError):
+        pass
+    return min(found) if found else None
