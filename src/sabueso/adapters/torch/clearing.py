@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from .lines import Line, here
+from .lines import Line, here, named
 from .modules import sample
 from .steps import Held, Steps
 from .trace import is_plain
@@ -86,7 +86,8 @@ class Clearing:
             if any(kept.before.get(k) != v for k, v in now.items()):
                 kept.reached += 1
                 held.reached += 1
-                held.backward_line = kept.line
+                held.backward_line = held.backward_line or kept.line
+                held.called = held.called or named(held.ref())
                 if held.first is None:
                     held.first = [sample(p) for p in held.parameters[:20]]
 

@@ -196,6 +196,8 @@ def described(tensor: Any) -> dict[str, Any]:
         value["mean"] = rows.double().mean().item()
         value["whole"] = bool((rows == rows.round()).all())
         value["outside_unit"] = ((rows < 0) | (rows > 1)).double().mean().item()
+        value["outside_one"] = (rows.abs() > 1).double().mean().item()
+        value["negative"] = (rows < 0).double().mean().item()
     if rows.dim() >= 2 and rows.shape[1] > 1:
         sums = rows.double().sum(1)
         value |= {"row_sum_low": sums.min().item(), "row_sum_high": sums.max().item()}
@@ -220,12 +222,15 @@ def stretches(a: Any, b: Any) -> bool:
 
 
 def explicit(made: Made) -> bool:
-    """Was an axis put in on purpose just before (unsqueeze, [:, None], view), outside of a module?"""
-    while made.op in ("to", "float", "double", "contiguous", "clone", "detach", "type", "data"):
+    """Was an axis of length 1 put in on purpose just before (unsqueeze, [:, None], view), outside of a module?"""
+    while made.op in ("to", "float", "double", "contiguous", "clone", "detach", "type", "data", "expand"):
         if not made.parents:
             return False
         made = made.parents[0]
-    return made.op in STRETCHED and bool(made.parents) and len(made.shape) >= len(made.parents[0].shape) and made.shape != made.parents[0].shape
+    if made.op not in STRETCHED or not made.parents:
+        return False
+    before = made.parents[0].shape
+    return len(made.shape) > len(before) and sum(n == 1 for n in made.shape) > sum(n == 1 for n in before)
 
 
 def same_source(a: Made, b: Made) -> bool:

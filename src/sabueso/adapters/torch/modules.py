@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from .identity import ByIdentity
 from .lines import Line, built_at, here, named
 from .trace import is_plain
 from .watch import Watch
@@ -40,9 +41,9 @@ class Modules:
 
     def __init__(self, watch: Watch) -> None:
         self.watch, self.recorder = watch, watch.recorder
-        self.built: weakref.WeakKeyDictionary[Any, Line | None] = weakref.WeakKeyDictionary()
-        self.switched: weakref.WeakKeyDictionary[Any, dict[str, Any]] = weakref.WeakKeyDictionary()
-        self.loaded: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()  # module -> backward calls when it was loaded
+        self.built = ByIdentity()  # module -> Line where it was built
+        self.switched = ByIdentity()  # module -> lines of its last train() and eval(), and which was last
+        self.loaded = ByIdentity()  # module -> backward calls when it was loaded
         self.roots: dict[int, Root] = {}
         self.deep = 0
         self.loads = 0

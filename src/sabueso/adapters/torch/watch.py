@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-import weakref
 from collections.abc import Callable
 from typing import Any
 
 from ...capture.around import Patches
 from ...capture.recorder import Recorder, guarded
+from .identity import ByIdentity
 
 EARLY = frozenset({1, 2, 3, 4})  # steps that are looked at closely in any case; then every power of two
 MOMENTS = (
@@ -56,7 +56,7 @@ class Watch:
         self.step = self.backwards = 0
         self.armed = self.evaluating = self.compiled = self.closure = False
         self.optimizers: dict[int, Any] = {}
-        self.models: weakref.WeakSet[Any] = weakref.WeakSet()
+        self.models = ByIdentity()  # the models that were called
         self.schedule: Callable[[int], bool] = dense_early
         self.parts: dict[str, Any] = {}  # what a part wants others to find, by its name
         self._undo: list[Callable[[], Any]] = []

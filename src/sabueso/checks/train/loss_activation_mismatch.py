@@ -1,0 +1,150 @@
+"""loss-activation-mismatch."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from ...catalogue import check
+from ...events import Fact, Series
+from ...findings import Finding
+from ...places import Place
+
+TRANSPARENT = frozenset({"clamp", "clip", "clamp_min", "clamp_max", "dropout", "float", "convert_to_tensor", "cast"})
+BOUNDED = {"sigmoid": (0.0, 1.0), "tanh": (-1.0, 1.0), "softmax": (0.0, 1.0), "relu": (0.0, math.inf), "hardtanh": (-1.0, 1.0), "hardsigmoid": (0.0, 1.0),
+           "softplus": (0.0, math.inf)}  # fmt: skip
+REGRESSION = frozenset({"mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"})
+LEADS_TO = ("not-learning", "underfitting", "learning-rate-too-low", "vanishing-gradient", "saturated-units", "nonfinite-loss", "misleading-metric")
+
+
+@check(stage="train", severity="error", leads_to=LEADS_TO)
+def loss_activation_mismatch(loss_call: list[Fact], *, train_loss: list[Series] | None = None, outside: float = 0.2) -> Iterator[Finding]:
+    """The loss expects something else than what the last layer gives.
+
+    What it means
+    -------------
+    Losses that apply the softmax or sigmoid themselves are given probabilities, or losses that expect (log-)probabilities are given scores,
+    or the last activation cannot reach the targets at all.
+    Why it is bad
+    -------------
+    The gradient is squeezed and the loss cannot fall under a floor: with probabilities over 10 classes cross-entropy stays above 1.46.
+    Evidence
+    --------
+    The operation that made the prediction (through reshaping only), the function that it goes into, and the range of both. log_softmax
+    before cross_entropy is silent: it changes nothing. A bounded activation before a regression loss is found where more than a fifth of the
+    targets lie out of its reach.
+    Remedy
+    ------
+    Leave the activation out (and apply it where probabilities are read), or take the loss that expects it.
+    Fault
+    -----
+        import torch
+
+        torch.manual_seed(0)
+        x = torch.randn(120, 4)
+        y = (x[:, 0] > 0).long()
+        net = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 2), torch.nn.Softmax(dim=1))  # sabueso: loss-activation-mismatch
+        opt = torch.optim.SGD(net.parameters(), lr=0.1)
+        for step in range(20):
+            opt.zero_grad()
+            torch.nn.functional.cross_entropy(net(x), y).backward()
+            opt.step()
+    Control
+    -------
+        import torch
+
+        torch.manual_seed(0)
+        x = torch.randn(120, 4)
+        y = (x[:, 0] > 0).long()
+        net = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 2))
+        opt = torch.optim.SGD(net.parameters(), lr=0.1)
+        for step in range(20):
+            opt.zero_grad()
+            torch.nn.functional.cross_entropy(net(x), y).backward()
+            opt.step()
+    References
+    ----------
+    PyTorch documentation of CrossEntropyLoss ("unnormalized logits"), BCEWithLogitsLoss, NLLLoss, KLDivLoss; Keras `from_logits`.
+    """
+    seen = set()
+    for fact in loss_call:
+        if not fact["in_loss"]:
+            continue
+        maker = next((p for p in fact["producers"] if p["op"] not in TRANSPARENT), None)
+        found = mismatch(fact, maker, outside)
+        key = (fact.place.file, fact.place.line, fact["function"])
+        if found is None or key in seen:
+            continue
+        seen.add(key)
+        says, evidence, remedy = found
+        yield Finding(
+            says=says, place=place_of(fact, maker), evidence=[*evidence, *lowest(train_loss, fact)], remedy=remedy, confidence=0.95, verified="fact"
+        )
+
+
+def mismatch(fact: Fact, maker: dict[str, Any] | None, outside: float) -> tuple[str, list[tuple[str, Any, Any]], str] | None:
+    """What is wrong with a loss call, the numbers, the remedy; None where nothing is."""
+    function, given, target = fact["function"], fact["prediction"], fact["target"]
+    op = maker["op"] if maker else None
+    where = f"`{maker['module']}`" if maker and maker.get("module") else "the prediction"
+    columns = given["shape"][1] if len(given["shape"]) > 1 else 1
+    ranged = (f"range of the prediction given to {function}", f"{given.get('low', math.nan):.4g} to {given.get('high', math.nan):.4g}", "any real numbers")
+    if function in ("cross_entropy", "binary_cross_entropy_with_logits") or fact.get("from_logits"):
+        if function == "cross_entropy" and columns == 1 and len(given["shape"]) > 1 and "int" in target["dtype"]:
+            return ("cross_entropy over a single column is 0 whatever the model says", [("columns of the prediction", 1, "one for each class, at least 2")],
+                    "give the last layer one output a class, or use binary_cross_entropy_with_logits with float targets")  # fmt: skip
+        if op in ("softmax", "sigmoid") or (op == "tanh" and function == "cross_entropy"):
+            floor = least_loss(op, columns, function)
+            return (f"{where} ends in {op}, and {function} applies its own {'sigmoid' if 'binary' in function else 'softmax'} once more",
+                    [ranged, ("lowest value that the loss can take", round(floor, 3), 0.0)],
+                    f"leave the {op} out of the model and apply it only where probabilities are read")  # fmt: skip
+    if fact.get("from_logits") is False and op not in ("softmax", "sigmoid") and given.get("low", 0.0) < -1e-3:
+        return (f"{where} gives scores, but {function} expects probabilities (from_logits=False)",
+                [(f"range of the prediction given to {function}", f"{given['low']:.4g} to {given['high']:.4g}", "0 to 1")],
+                "from_logits=True in the loss, or a softmax (sigmoid) as the last activation")  # fmt: skip
+    if function in ("nll_loss", "kl_div") and op in ("softmax", "sigmoid"):
+        return (f"{function} expects log-probabilities, {where} gives probabilities", [ranged[:2] + ("log-probabilities, 0 or less",)],
+                "log_softmax in place of softmax")  # fmt: skip
+    if function == "nll_loss" and op in ("linear", "addmm", "relu", "matmul") and given.get("high", 0.0) > 1e-3:
+        return (f"nll_loss expects log-probabilities, {where} gives scores", [ranged[:2] + ("log-probabilities, 0 or less",)],
+                "cross_entropy in place of nll_loss, or log_softmax before it")  # fmt: skip
+    if function in REGRESSION and op in BOUNDED and not target["grad"]:
+        low, high = BOUNDED[op]
+        share = out_of_reach(target, low, high)
+        if share > outside:
+            return (f"{where} ends in {op}, which cannot reach the targets", [("range of the targets", f"{target['low']:.4g} to {target['high']:.4g}", f"{low:g} to {high:g}"),
+                    ("share of targets out of reach", round(share, 3), 0.0)], f"leave the {op} out, or scale the targets to its range")  # fmt: skip
+    return None
+
+
+def out_of_reach(target: dict[str, Any], low: float, high: float) -> float:
+    """The share of targets that a bounded activation cannot give, as far as it is known."""
+    if "low" not in target:
+        return 0.0
+    if (low, high) == (0.0, 1.0):
+        return float(target.get("outside_unit", 0.0))
+    if target["low"] >= low - 1e-6 * abs(low) and target["high"] <= high:
+        return 0.0
+    return float(target.get("negative", 0.0)) if low == 0.0 else float(target.get("outside_one", 0.0))
+
+
+def least_loss(op: str, columns: int, function: str) -> float:
+    """The least value of the loss over outputs within the activation's range."""
+    if "binary" in function:
+        return math.log(2) / 2 if op == "sigmoid" else math.log(1 + math.exp(-1)) / 2
+    spread = 2.0 if op == "tanh" else 1.0
+    return math.log(1 + (columns - 1) * math.exp(-spread)) if columns > 1 else 0.0
+
+
+def place_of(fact: Fact, maker: dict[str, Any] | None) -> Place:
+    """Where the activation was put in (the line that built its module, or that called it), else the loss."""
+    own = maker if maker and maker.get("class", "").lower().startswith(maker["op"]) else {}
+    line = fact.get("built") or own.get("built") or (maker or {}).get("line") or [fact.place.file, fact.place.line]
+    return Place(stage="train", file=line[0], line=line[1], step=fact.place.step, module=maker.get("module") if maker else None)
+
+
+def lowest(losses: list[Series] | None, fact: Fact) -> list[tuple[str, float, str]]:
+    """The lowest training loss seen."""
+    values = [v for s in losses or () if s.process == fact.process for v in s.values if math.isfinite(v)]
+    return [("lowest training loss of a batch", round(min(values), 4), "near 0 where the model can learn the classes")] if len(values) > 8 else []
