@@ -107,7 +107,9 @@ def test_no_line_is_wider_than_the_paper(broken: Diagnosis, width: int) -> None:
 
 
 def test_crash_report_is_short(broken: Diagnosis) -> None:
-    broken.run.update(outcome="failed", exit_status=1, crash={"type": "RuntimeError", "message": "loss is nan", "file": "train.py", "line": 9})
+    broken.run.update(
+        outcome="failed", exit_status=1, crash={"type": "RuntimeError", "message": "loss is nan", "file": "train.py", "line": 9}
+    )
     for width in (80, 120):
         lines = render(broken, Paper(width)).splitlines()
         assert len(lines) <= CRASH_LINES
@@ -137,7 +139,14 @@ def test_killed_run(run: dict) -> None:
 
 def test_trail_never_calls_what_was_not_watched_fine(run: dict) -> None:
     states = dict(phrases.trail(healthy(run)))
-    assert states == {"ingest": "ok", "preprocess": "not watched", "train": "ok", "evaluate": "ok", "deploy": "not watched", "monitor": "not watched"}
+    assert states == {
+        "ingest": "ok",
+        "preprocess": "not watched",
+        "train": "ok",
+        "evaluate": "ok",
+        "deploy": "not watched",
+        "monitor": "not watched",
+    }
     run["outcome"] = "failed"
     assert dict(phrases.trail(healthy(run)))["deploy"] == "not reached"
 
@@ -156,7 +165,9 @@ def test_json_round_trip_and_strict_json(broken: Diagnosis) -> None:
 
 
 def test_github_escapes(run: dict) -> None:
-    finding = Finding("50 % of\nrows: a,b", Place("train", file="a,b:c.py", line=3), [("x", 1, 2)], "do", "error", 0.9, None, (), "x-y", "train", "F1")
+    finding = Finding(
+        "50 % of\nrows: a,b", Place("train", file="a,b:c.py", line=3), [("x", 1, 2)], "do", "error", 0.9, None, (), "x-y", "train", "F1"
+    )
     out = io.StringIO()
     forms.tell(Diagnosis(run, [finding], [finding]), "github", out)
     line = out.getvalue()

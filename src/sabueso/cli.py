@@ -144,6 +144,9 @@ def explain(name: str) -> None:
 
 def main() -> None:
     """Errors that a person is meant to read are one line and exit status 2."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by whoever started us; what we open here is not handed to the program
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
     try:
         cli(standalone_mode=False)
     except click.ClickException as error:

@@ -71,6 +71,10 @@ class Config:
                 if key not in checks[name].settings:
                     known = ", ".join(checks[name].settings) or "none"
                     raise ConfigError(f"{self.where}: check {name} has no setting {key!r} (it has: {known})")
+                if not _alike(settings[key], checks[name].settings[key]):
+                    raise ConfigError(
+                        f"{self.where}: {key} of check {name} can't be {settings[key]!r}; it is like its default {checks[name].settings[key]!r}"
+                    )
         return {n: c for n, c in checks.items() if (not self.select or n in self.select) and n not in self.ignore}
 
 
@@ -119,3 +123,11 @@ def _fits(key: str, value: Any) -> bool:
     if key == "checks":
         return isinstance(value, dict) and all(isinstance(v, dict) for v in value.values())
     return isinstance(value, bool if key == "strict" else str)
+
+
+def _alike(value: Any, default: Any) -> bool:
+    """Is a setting of the kind of its default? A whole number does for any number."""
+    number = lambda x: isinstance(x, (int, float)) and not isinstance(x, bool)  # noqa: E731
+    if default is None or number(value) and number(default):
+        return True
+    return isinstance(value, (list, tuple) if isinstance(default, (list, tuple)) else type(default))

@@ -22,6 +22,7 @@ from typing import Any
 from ..errors import StoreError, UsageError
 
 VERSION = 1
+LOGS = "[0-9]*-[0-9]*.log"
 MAGIC = b"SBSOLOG1"
 USED = struct.Struct("<Q")
 RECORD = struct.Struct("<IHHd")

@@ -83,7 +83,7 @@ def records(path: Path, start: int = START) -> Iterator[tuple[int, float, bytes,
             return
         used = USED.unpack_from(head, len(MAGIC))[0]
         f.seek(start)
-        data = f.read(max(0, used - start))
+        data = f.read(max(0, min(used, os.fstat(f.fileno()).st_size) - start))
     at = 0
     while at + RECORD.size <= len(data):
         try:

@@ -16,7 +16,7 @@ from ..errors import StoreError
 from ..events import Fact, Series, Summary
 from ..places import Place
 from ..runs import Run
-from .layout import read_meta
+from .layout import LOGS, read_meta
 from .writer import Writer
 
 POINTS_DTYPE = np.dtype([("s", "<i8"), ("v", "<f8")])
@@ -43,7 +43,7 @@ def own_errors(folder: Path) -> list[dict[str, Any]]:
 
 def _connect(folder: Path) -> sqlite3.Connection:
     """The sealed database; where it is not sealed the logs are still whole, and are read into memory without touching the folder."""
-    if not any(folder.glob("*.log")) or _sealed(folder):
+    if not any(folder.glob(LOGS)) or _sealed(folder):
         return sqlite3.connect(f"file:{quote(str(folder / 'run.db'))}?mode=ro", uri=True)
     writer = Writer(folder, ":memory:")
     writer.seal()

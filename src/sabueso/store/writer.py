@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .layout import CHUNK, DEFINE, FACT, OWN_ERROR, POINT, POINTS, PROFILE, SCHEMA, START, STEP, VERSION
+from .layout import CHUNK, DEFINE, FACT, LOGS, OWN_ERROR, POINT, POINTS, PROFILE, SCHEMA, START, STEP, VERSION
 from .log import records
 
 
@@ -74,7 +74,7 @@ class Writer:
         moved = 0
         try:
             self.db.execute("begin")
-            for path in sorted(self.folder.glob("*.log")):
+            for path in sorted(self.folder.glob(LOGS)):
                 self._met.add(path)
                 process = int(path.stem.split("-")[0])
                 for kind, when, payload, behind in records(path, self._at.get(path, START)):
