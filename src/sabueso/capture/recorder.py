@@ -67,12 +67,16 @@ class Recorder:
     def fact(self, name: str, value: dict[str, Any], place: Place | None = None, **parts: Any) -> None:
         """Record that something happened or is so. Without a file in its place the person's line is looked up."""
         if self.wants(name):
-            self._put(FACT, encode({"n": name, "v": value, "p": self.here(place, **parts).as_dict()}))
+            known = self.here(place, **parts)
+            self._entered(known)
+            self._put(FACT, encode({"n": name, "v": value, "p": known.as_dict()}))
 
     def profile(self, name: str, value: dict[str, Any], place: Place | None = None, **parts: Any) -> None:
         """Record a summary of a column or tensor (`Profile.as_dict()`)."""
         if self.wants(name):
-            self._put(PROFILE, encode({"n": name, "v": value, "p": self.here(place, **parts).as_dict()}))
+            known = self.here(place, **parts)
+            self._entered(known)
+            self._put(PROFILE, encode({"n": name, "v": value, "p": known.as_dict()}))
 
     def series(self, name: str, place: Place = NOWHERE) -> int | None:
         """The number under which points of a series are put; None if nobody wants it."""
@@ -101,6 +105,11 @@ class Recorder:
         file, line = (known.file, known.line) if known.file else user_line()
         stage = stages.current(known.stage or self.stage)
         return known.filled(Place(stage=stage, step=self.step, epoch=self.epoch, rank=self.rank)).but(file=file, line=line, stage=stage)
+
+    def _entered(self, place: Place) -> None:
+        """Say once that a stage was met, with the place of the first evidence of it."""
+        if place.stage is not None and self.once("stage", place.stage):
+            self._put(FACT, encode({"n": "stage_seen", "v": {"stage": place.stage}, "p": place.as_dict()}))
 
     def own_error(self, adapter: str, error: BaseException, turn_off: bool = True) -> None:
         """Keep an error of ours in the run and silence the adapter that it came from."""
