@@ -36,17 +36,20 @@ class Cause:
     tensor: str | None = None
     column: str | list[str] | None = None
     estimator: str | None = None
+    row: int | list[int] | None = None
 
 
 def is_shape(crash: Fact) -> bool:
     """Does the message speak of sizes that do not fit?"""
     message = str(crash.get("message", ""))
+    if crash.get("ragged"):
+        return True
     return bool(SHAPES.search(message)) and not ORDER_ONLY.search(message)
 
 
 def cause_of(crash: Fact) -> Cause | None:
     """The cause of a shape crash: a layer made for another size, a tensor made for another batch, other columns, or the two operands."""
-    return _layer(crash) or _stale(crash) or _features(crash) or _operands(crash)
+    return _ragged(crash) or _layer(crash) or _stale(crash) or _features(crash) or _operands(crash)
 
 
 def data_operands(crash: Fact) -> list[dict[str, Any]]:
@@ -55,11 +58,27 @@ def data_operands(crash: Fact) -> list[dict[str, Any]]:
 
 def where(crash: Fact) -> tuple[str | None, int | None]:
     frames = crash.get("frames") or [[None, None, None]]
-    return frames[0][0], frames[0][1]
+    return frames[0][0] or crash.place.file, frames[0][1] or crash.place.line
 
 
 def shape(o: dict[str, Any]) -> str:
     return "(" + ", ".join(map(str, o["shape"])) + ")"
+
+
+# ---- samples of different sizes in one batch
+
+
+def _ragged(crash: Fact) -> Cause | None:
+    told = crash.get("ragged")
+    if not told:
+        return None
+    samples, (file, line) = told["samples"], where(crash)
+    names = ", ".join(map(str, samples[:3] or told["positions"][:3]))
+    says = f"sample {names} has shape {tuple(told['odd'][0])}, the others of its batch {tuple(told['usual'])}: they can't be stacked"
+    numbers = [("shape of the odd samples", told["odd"][:5], told["usual"])] + ([("samples", samples[:10], None)] if samples else [])
+    remedy = "bring every sample to one size in __getitem__ (crop, pad, resize), or give the loader a collate_fn that pads"
+    row = samples[0] if len(samples) == 1 else samples or None
+    return Cause("ragged", says, remedy, file, line, numbers, row=row)
 
 
 # ---- a layer made for another size
@@ -173,7 +192,7 @@ def _stale(crash: Fact) -> Cause | None:
                 f"{kept['name']} was made once, for {rows[0]} rows ({shape(kept)}); this batch, {fresh['name']}, has {n} ({shape(fresh)})"
             )
             numbers = [(f"rows of the batch {fresh['name']}", n, rows[0]), (f"shape of {kept['name']}", kept["shape"], None)]
-            remedy = f"make {kept['name']} for each batch with {fresh['name']}.shape[0] in place of {rows[0]}, or leave the short batch out (drop_last)"
+            remedy = f"make {kept['name']} for each batch with {fresh['name']}.shape[0] in place of {rows[0]}, or drop the short batch"
             return Cause("stale", says, remedy, at["file"], at["line"], numbers, layer, kept["name"])
     return None
 

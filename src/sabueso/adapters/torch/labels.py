@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 from types import FrameType
 from typing import Any
 
 import numpy as np
 
+from ...capture import files
 from ...capture.crash import origin_of
 from ...capture.operands import at_instruction, operands
 from ...capture.origin import is_users
@@ -118,9 +120,14 @@ class Labels:
         for order, array in enumerate(held(frames, others)):
             found = fits(array, values, bad, limit, rows)
             if found is not None:
-                rank = (found[0], array.column is not None, array.frame is not None, len(array.values), -order)
+                batch_itself = array.values.shape == values.shape and np.shares_memory(array.values, values)
+                rank = (not batch_itself, found[0], array.column is not None, array.frame is not None, len(array.values), -order)
                 if best is None or rank > best[0]:
                     best = (rank, array, found[1])
+        if best is None or not best[0][0]:
+            stored = self.stored(values, bad, limit)
+            if stored is not None:
+                return stored
         if best is None:
             return None
         _, array, at = best
@@ -129,6 +136,15 @@ class Labels:
         self.line(spot, array, batch, stops)
         rowsof = self.watch.parts.get("rows")
         return rowsof.as_read(spot, [array], frames) if rowsof is not None else spot
+
+    def stored(self, values: np.ndarray, bad: np.ndarray, limit: int) -> Spot | None:
+        """The rows in a file of arrays that the program read: for streams that are gone when the exception has passed."""
+        for part in files.of(self.recorder).stored():
+            found = fits(Held(part.key, part.values), values, bad, limit, None)
+            if found is not None and len(found[1]) <= max(FIRST, len(part.values) // 2):
+                name = os.path.basename(part.path)
+                return Spot(found[1][:FIRST].tolist(), part.key, name, part.key or None, part.file, part.line, "file", len(found[1]))
+        return None
 
     def line(self, spot: Spot, array: Held, batch: Any, stops: Stops) -> None:
         """The line that made the array."""
@@ -150,7 +166,7 @@ class Labels:
 def fits(array: Held, values: np.ndarray, bad: np.ndarray, limit: int, rows: list[int] | None) -> tuple[int, np.ndarray] | None:
     """(how surely, rows) if the labels of the batch can have come from this array: by the loader's indices, or by its values."""
     known, wrong = array.values, np.unique(values[bad])
-    if known.ndim != max(1, values.ndim) or len(known) < len(values.reshape(-1)) and rows is None and array.frame is not None:
+    if known.ndim != max(1, values.ndim) or (rows is None and array.frame is not None and values.ndim and len(known) < len(values)):
         return None
     if known.dtype.kind == "f" and values.dtype.kind != "f" and not (known == np.floor(known)).all():
         return None

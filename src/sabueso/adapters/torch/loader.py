@@ -11,6 +11,7 @@ import torch
 from torch.utils.data import dataloader as torch_loader
 
 from ...capture import crash
+from ...capture.provenance import stops_of
 from .watch import Watch
 
 PART = "loader"
@@ -82,6 +83,25 @@ class Loader:
         if error is not None and not isinstance(error, KeyboardInterrupt):
             crash.tell(self.recorder, error, worker=True)
 
+    def witness(self, error: BaseException, told: dict[str, Any]) -> dict[str, Any] | None:
+        """Samples of different sizes that could not be put into one batch: their shapes, and which samples are the odd ones."""
+        samples, indices = None, None
+        for frame in stops_of(error.__traceback__):
+            if frame.f_code.co_name in ("fetch", "_next_data"):
+                indices = frame.f_locals.get("possibly_batched_index", indices)
+            if frame.f_code.co_name.startswith("collate") and "batch" in frame.f_locals:
+                samples = frame.f_locals["batch"]
+        if not isinstance(samples, (list, tuple)) or not all(hasattr(s, "shape") for s in samples):
+            return None
+        shapes = [tuple(int(n) for n in s.shape) for s in samples]
+        usual = max(set(shapes), key=shapes.count)
+        odd = [k for k, s in enumerate(shapes) if s != usual]
+        if not odd:
+            return None
+        listed = isinstance(indices, list) and len(indices) == len(shapes) and indices[0] is not None
+        rows = [indices[k] for k in odd] if listed else []
+        return {"ragged": {"usual": list(usual), "odd": [list(shapes[k]) for k in odd[:10]], "samples": rows[:50], "positions": odd[:50]}}
+
 
 def tensors(batch: Any, depth: int = 3) -> list[Any]:
     """The tensors of a batch, through lists, tuples and dictionaries."""
@@ -98,6 +118,7 @@ def install(watch: Watch) -> None:
     """Watch what loaders hand out."""
     loader = Loader(watch)
     watch.parts[PART] = loader
+    watch.recorder.at_crash.append(loader.witness)
     watch.around(PART, torch_loader._BaseDataLoaderIter, "_next_index", None, loader.indexed)
     watch.around(PART, torch_loader._BaseDataLoaderIter, "__next__", None, loader.given)
     watch.around(PART, torch._utils.ExceptionWrapper, "__init__", loader.raised, None)

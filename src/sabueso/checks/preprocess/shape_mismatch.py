@@ -72,7 +72,7 @@ def shape_mismatch(crash: list[Fact]) -> Iterator[Finding]:
             continue
         place = Place(
             file=cause.file, line=cause.line, module=cause.module, tensor=cause.tensor, column=cause.column, estimator=cause.estimator,
-            step=fact.place.step, epoch=fact.place.epoch, stage=fact.place.stage,
+            row=cause.row,            step=fact.place.step, epoch=fact.place.epoch, stage=fact.place.stage,
         )  # fmt: skip
         message = ("exception", f"{fact['type']}: {str(fact['message']).splitlines()[0][:160]}", None)
         yield Finding(cause.says, place, [*cause.evidence[:4], message], cause.remedy, confidence=0.95, verified="fact")

@@ -75,10 +75,11 @@ def finding(fact: Fact, labels: dict[str, Any]) -> Finding:
     if thing == "index":
         say = f"index {wrong} is out of range: there are {limit} rows, 0 to {limit - 1}"
     if rows:
-        say += f"; {count} row{'s' * (count != 1)} of {array} {'have' if count != 1 else 'has'} it (row {', '.join(map(str, rows[:3]))}{', ..' * (count > 3)})"
+        which = ", ".join(map(str, rows[:3])) + ", .." * (count > 3)
+        say += f"; {count} row{'s' * (count != 1)} of {array} {'have' if count != 1 else 'has'} it (row {which})"
     place = Place(
         file=spot.get("file") or frames[0][0], line=spot.get("line") or frames[0][1], step=fact.place.step, epoch=fact.place.epoch,
-        column=spot.get("column") or (spot.get("array") or "").rpartition(".")[2] or None, row=rows[0] if len(rows) == 1 else rows or None,
+        column=spot.get("column"), row=rows[0] if len(rows) == 1 else rows or None,
         tensor=labels.get("name"), module=(fact.get("layer") or {}).get("path") if thing == "index" else None,
     )  # fmt: skip
     evidence = [
@@ -97,5 +98,6 @@ def remedy(labels: dict[str, Any], count: int, array: str) -> str:
     if limit <= 1:
         return "scale or code the targets to 0 and 1, or use a loss on logits and real targets"
     if values == [limit]:
-        return f"correct the {count} rows of {array}; or subtract 1 where labels count from 1; or give the last layer {limit + 1} outputs"
-    return f"correct the {count} rows of {array}, or code the labels anew as 0 to {limit - 1}"
+        rows = f"correct the {count} row{'s' * (count != 1)} of {array}"
+        return f"{rows}; or subtract 1 where labels count from 1; or give the last layer {limit + 1} outputs"
+    return f"correct the {count} row{'s' * (count != 1)} of {array}, or code the labels anew as 0 to {limit - 1}"
