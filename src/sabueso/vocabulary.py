@@ -54,10 +54,12 @@ VOCABULARY: dict[str, Term] = {
     # ---- torch: layers
     "activation": Term("fact", "", "an activation function at work: kind, module, fed_by (module and operation before it), shape", "torch"),
     "evaluation_error": Term("series", "", "our own recount of an evaluation pass: place.tensor is loss, accuracy or r2, place.module names the rows evaluated", "torch"),
+    "experiment": Term("fact", "", "some steps run again on a copy with one thing changed: change, steps, before and after (loss), helps, how", "torch"),
     "gradient_nonfinite": Term("series", "count", "non-finite elements of a parameter's gradient in sampled steps", "torch"),
     "gradient_zeros": Term("series", "share", "elements of a parameter's gradient that are exactly zero in sampled steps", "torch"),
     "initial_weights": Term("fact", "", "parameters of an optimizer before its first step: path, class, shape, mean, std, zeros, alike (axis of equal units)", "torch"),
     "linear_chain": Term("fact", "", "a linear map fed by another with nothing between that bends: module, fed_by, width, into, from, lines built", "torch"),
+    "loss_spike": Term("fact", "", "a loss far above those before it: loss, usual, the rows of the batch that make it up, their prediction, target, place", "torch"),
     "norm_rows": Term("series", "count", "values per channel over which a batch normalisation in training mode takes its moments", "torch"),
     "output_mean": Term("series", "", "mean of a layer's output in sampled training steps", "torch"),
     "output_nonfinite": Term("series", "count", "non-finite elements of a layer's output in sampled training steps", "torch"),
@@ -72,6 +74,16 @@ VOCABULARY: dict[str, Term] = {
     "weight_norm": Term("series", "l2 norm", "norm of a parameter after sampled steps", "torch"),
     # ---- torch: data
     # ---- sklearn and row lineage
+    "choice": Term("fact", "", "models fitted on the same rows and compared on the same others, and whether those also gave the report", "sklearn"),
+    "counterfactual": Term("fact", "", "a score with the fault and with it mended, tried at the end: fault, pair, before, after, how", "sklearn"),
+    "folds": Term("fact", "", "a cross-validation: splitter, shuffled, contiguous, classes or range by fold, order of the labels, scores", "sklearn"),
+    "groups_shared": Term("fact", "", "groups that the person split by elsewhere and that stand on both sides here: column, groups, rows", "sklearn"),
+    "held_out": Term("fact", "", "a part that was split off and what became of it: rows, name, line, fits and evaluations that used it", "sklearn"),
+    "label_order": Term("fact", "", "labels in the order of the rows as trained or split: classes or range by part, runs, parts", "sklearn"),
+    "row_mismatch": Term("fact", "", "inputs and labels of a fit come from different rows: rows, first, line of the labels, how it is known", "sklearn"),
+    "row_use": Term("fact", "", "a fit and an evaluation: rows of both, those that both have, and what else learnt from the evaluation's rows", "sklearn"),
+    "tell": Term("fact", "", "a single input that gives the answer away: column, how, agreement, of the next best column", "sklearn"),
+    "window": Term("fact", "", "an input that is a mean of a series over a window that holds the answer's own or a later row: column, window", "sklearn"),
     # ---- tables: readers, joins, filters
     "bad_lines": Term("fact", "", "lines of a text file that a reader left out: lines, lost, the column with surplus separators, levels that vanish", "pandas"),
     "coerced": Term("fact", "", "texts forced to numbers that became gaps: column, lost, share that spells a number, examples", "pandas"),
@@ -85,12 +97,14 @@ VOCABULARY: dict[str, Term] = {
     "text_encoded": Term("fact", "", "a text column of quantities that went on as words: column, how, examples, shares, agreement of order", "pandas"),
     "text_order": Term("fact", "", "rows stand in the text order of a column that spells whole numbers: column, first, columns that it unsettles", "pandas"),
     # ---- metrics, serving, monitoring
+    "hand_broadcast": Term("fact", "", "a mean of a square table that holds all pairs of a vector and a column: names, shapes, value by row", "numpy"),
+    "hand_metric": Term("fact", "", "means, made by hand at one line, of vectors with the rows of a model's last answer: values, sizes", "numpy"),
     "inputs": Term("fact", "", "rows that one line gave a model beside those of its fit: columns that stand out, order, answers, truth, requests", "sklearn"),
     "metric": Term("fact", "", "a metric at one line: values, sizes, confusion or sums by call, which argument is a model's answer, what is averaged", "sklearn"),
     "search": Term("fact", "", "a search over settings: its scoring, each candidate's score and confusion counts over the folds", "sklearn"),
     # ---- resources, reproducibility, ranks
     "hot_lines": Term("fact", "s", "CPU seconds of the main thread by line of the person's, and in the loader; cumulative, the last of a process counts"),
-    "memory": Term("series", "MB", "resident memory of a process by step, read twice a second"),
+    "host_reads": Term("fact", "", "values of tensors read back one by one in sampled steps: median a step, by line of the training loop", "torch"),
     "memory_held": Term("fact", "bytes", "memory at the start and end of the steps, containers that grew, caches; cumulative, the last of a process counts"),
 }
 

@@ -91,7 +91,8 @@ class Statistics:
             if entry["alike"] in ("out", "both") and tensor.requires_grad:
                 self.twins.setdefault(held.number, []).append((i, path, module))
         place = held.line.place if held.line else {}
-        self.recorder.fact("initial_weights", {"optimizer": held.number, "parameters": told}, **place)
+        value = {"optimizer": held.number, "name": held.name, "class": held.cls, "settings": settings(held.ref()), "parameters": told}
+        self.recorder.fact("initial_weights", value, step=self.watch.step, stage="train", **place)
 
     def tell_twins(self, held: Any) -> None:
         """Are the units that began alike still so after some steps? Only steps make them differ."""
@@ -102,6 +103,13 @@ class Statistics:
             if i < len(parameters) and is_plain(parameters[i]):
                 place = Place(stage="train", module=module, tensor=path, estimator=held.name)
                 self.recorder.point("units_alike", float(alike(parameters[i], 1e-6) is not None), self.watch.step, place)
+
+
+def settings(optimizer: Any) -> dict[str, Any]:
+    """What an optimizer's first group was set to, as far as it is numbers."""
+    group = optimizer.param_groups[0] if optimizer is not None and optimizer.param_groups else {}
+    found = {k: float(v) for k, v in group.items() if k != "params" and isinstance(v, (int, float)) and not isinstance(v, bool)}
+    return found | {"groups": len(optimizer.param_groups) if optimizer is not None else 0}
 
 
 def some(tensor: Any) -> Any:

@@ -1,0 +1,138 @@
+"""learning-rate-too-high."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ...catalogue import check
+from ...events import Fact, Series
+from ...findings import Finding
+from ...learning import Training, harm, matrices, trainings, within
+
+RECURRENT = ("RNN", "LSTM", "GRU")
+
+
+@check(stage="train", severity="error", leads_to=("nonfinite-loss", "dead-units", "saturated-units", "not-learning", "exploding-gradient", "underfitting"))
+def learning_rate_too_high(
+    train_loss: list[Series], update_ratio: list[Series], initial_weights: list[Fact], targets: list[Fact] = None, experiment: list[Fact] = None,
+    *, largest_update: float = 0.1, rise: float = 1.2, most_first: float = 20.0,
+) -> Iterator[Finding]:  # fmt: skip
+    """The steps are so large that they destroy what they should improve.
+
+    What it means
+    -------------
+    A step changes the weights by a good part of their own size. The slope that was measured holds only for a small neighbourhood, so
+    that the loss rises, and the units are driven into dead or saturated regions from which they do not come back.
+    Why it is bad
+    -------------
+    The loss becomes NaN, or settles at what a constant answer would reach; more epochs do not help.
+    Evidence
+    --------
+    Only of a training that is harmed (a loss that is not finite, no better than the best constant, or higher than at the start). The first
+    steps change the median weight matrix by more than a tenth of its norm (a healthy step changes it by about a thousandth; one with Adam
+    on small initial weights by up to a tenth) and the loss rises by a fifth or more within ten steps. A loss that began at twenty times
+    that of the best constant is another fault (initial weights, scale).
+    Remedy
+    ------
+    Divide the rate by ten (Adam: 1e-3 to 3e-4; SGD: 0.1 or less), or warm it up.
+    Fault
+    -----
+        import torch
+        from torch import nn
+
+        torch.manual_seed(0)
+        x = torch.randn(512, 10)
+        y = (x[:, 0] * x[:, 1] > 0).long()
+        net = nn.Sequential(nn.Linear(10, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 2))
+        opt = torch.optim.Adam(net.parameters(), lr=1.0)  # sabueso: learning-rate-too-high
+        for epoch in range(8):
+            for rows in torch.randperm(512).split(64):
+                loss = nn.functional.cross_entropy(net(x[rows]), y[rows])
+                opt.zero_grad()
+                loss.backward()
+                opt.step()
+    Control
+    -------
+        import torch
+        from torch import nn
+
+        torch.manual_seed(0)
+        x = torch.randn(512, 10)
+        y = (x[:, 0] * x[:, 1] > 0).long()
+        net = nn.Sequential(nn.Linear(10, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 2))
+        opt = torch.optim.Adam(net.parameters(), lr=5e-3)
+        for epoch in range(8):
+            for rows in torch.randperm(512).split(64):
+                loss = nn.functional.cross_entropy(net(x[rows]), y[rows])
+                opt.zero_grad()
+                loss.backward()
+                opt.step()
+    References
+    ----------
+    Updates of about 1e-3 of the weights: A. Karpathy, notes of CS231n, "ratio of weights:updates".
+    Known limits
+    ------------
+    A rate that is too high only later, at the peak of a warm-up, is seen where a sampled step meets it.
+    """
+    for training in trainings(train_loss, targets or [], initial_weights):
+        wrong = harm(training)
+        began = next((f for f in initial_weights if f["optimizer"] == training.optimizer), None)
+        if wrong is None or began is None:
+            continue
+        if training.baseline and not training.losses[0] < most_first * training.baseline:
+            continue  # it was far off before the first step
+        ratios, step = early_updates(within(update_ratio, training), began)
+        if not ratios or max(ratios) < largest_update:
+            continue
+        top = highest(training)
+        if np.isfinite(top) and top < rise * training.losses[0]:
+            continue
+        if recurrent(began) and not adaptive(began):
+            continue  # the gradient grows through time: exploding-gradient
+        yield finding(training, began, ratios, step, top, wrong, experiment or [])
+        return
+
+
+def early_updates(update_ratio: list[Series], began: Fact) -> tuple[list[float], int]:
+    """The median update of the weight matrices at each of the first four sampled steps, and the step of the largest."""
+    wanted = matrices(began)
+    steps: dict[int, list[float]] = {}
+    for s in update_ratio:
+        if s.place.tensor in wanted and s.place.estimator == began["name"]:
+            for at, value in zip(s.steps[:4].tolist(), s.values[:4].tolist(), strict=True):
+                steps.setdefault(at, []).append(value if np.isfinite(value) else np.inf)
+    told = {at: float(np.median(v)) for at, v in sorted(steps.items())[:4]}
+    return list(told.values()), max(told, key=lambda at: told[at]) if told else 0
+
+
+def highest(training: Training) -> float:
+    """The highest loss of the first ten steps; infinity where one is not finite."""
+    early = training.losses[:10]
+    return float(early.max()) if np.isfinite(early).all() else float("inf")
+
+
+def recurrent(began: Fact) -> bool:
+    return any(p["class"] in RECURRENT for p in began["parameters"])
+
+
+def adaptive(began: Fact) -> bool:
+    """Does the size of the gradient not matter to the size of a step?"""
+    return began["class"] not in ("SGD", "ASGD", "LBFGS")
+
+
+def finding(training: Training, began: Fact, ratios: list[float], step: int, top: float, wrong: Any, experiment: list[Fact]) -> Finding:
+    rate = began["settings"].get("lr")
+    tried = next((e for e in experiment if e["change"] == "learning rate / 10" and e["helps"]), None)
+    evidence = [
+        (f"learning rate of {began['class']}", rate, f"{rate / 10:.3g} or less" if rate else None),
+        ("largest change of the median weight matrix in one early step", max(ratios), "about 0.001, below 0.1"),
+        ("highest loss of the first ten steps", top, f"below {training.losses[0]:.4g}, where it began"),
+        *wrong.evidence,
+    ]
+    says = f"{began['class']} with a rate of {rate:g} changes the weights by {100 * max(ratios):.0f} % in one step: {wrong.says}"
+    place = began.place.but(step=int(training.steps[0]) + 1, module=None, tensor=None)
+    verified = {"how": tried["how"], "before": tried["before"], "after": tried["after"]} if tried else None
+    return Finding(says, place, evidence[:5], f"set lr={rate / 10:.2g} here", confidence=0.95 if tried else 0.85, verified=verified)
