@@ -25,6 +25,11 @@ WAKES = {
     "sklearn": ("sklearn.base",),
     "sklearn_calls": ("sklearn.base",),
     "metrics": ("sklearn.metrics",),
+    "reductions": ("numpy",),
+    "searches": ("sklearn.model_selection",),
+    "splits": ("sklearn.model_selection._split",),
+    "folds": ("sklearn.model_selection._validation",),
+    "resampling": ("sklearn.utils._indexing",),
 }
 
 

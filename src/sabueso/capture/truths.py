@@ -32,8 +32,8 @@ class Truth:
         if not self.parts:
             return None
         order = sorted(self.parts)
-        true, answered = (np.concatenate([self.parts[s][i] for s in order]) for i in (0, 1))
         at = np.concatenate([np.arange(s, s + len(self.parts[s][0])) for s in order])
+        true, answered = (np.concatenate([self.parts[s][i] for s in order]) for i in (0, 1))
         error = _error(true, answered)
         if error is None:
             return {"rows": len(true)}

@@ -1,0 +1,118 @@
+"""scikit-learn's metrics: what the person's code gives to them, what scorers and searches compare, and what becomes of the values.
+
+One fact `metric` for each line and metric: values, sizes, confusion counts call by call, whether an argument is a model's answer (labels
+where a score is asked for, the answer where the truth belongs), and whether the values of batches are added up or collected for a mean.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from ..capture.around import Patches
+from ..capture.calling import caller, direct
+from ..capture.flow import Flow
+from ..capture.origin import user_line
+from ..capture.outputs import plain
+from ..capture.recorder import Recorder, guarded
+from ..capture.scores import LABELS, NUMBERS, SCORES, Site
+
+LIBRARIES = ("sklearn.metrics",)
+PROVIDES = ("metric",)
+MOST_SITES = 80
+
+
+class Metrics:
+    """The hooks of one installation."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.recorder, self.flow, self.patches = recorder, Flow.of(recorder), Patches()
+        self.sites: dict[Any, Site] = recorder.shared.setdefault("metric_sites", {})
+        self.pending: tuple[str, Any] | None = None  # (metric, truth) of the scorer that is at work
+        recorder.at_exit(self.finish)
+
+    def site(self, metric: str, via: str) -> Site | None:
+        """The record of this metric at this line."""
+        file, line = user_line()
+        key = (metric, via, file, line)
+        site = self.sites.get(key)
+        if site is None and len(self.sites) < MOST_SITES:
+            site = self.sites[key] = Site(metric, via, file, line)
+        return site
+
+    def called(self, metric: str) -> Callable[..., None]:
+        """After a metric function returned."""
+
+        def after(token: Any, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+            true, answered = _two(args, kwargs)
+            if true is None or answered is None:
+                return
+            own = direct()
+            site = self.site(metric, "call" if own else "inner")
+            if site is None:
+                return
+            a, b = plain(true), plain(answered)
+            if a is None or b is None:
+                return
+            if metric == "roc_auc_score" and b.ndim == 2 and b.shape[1] == 2:
+                b = b[:, 1]
+            step = self.recorder.step
+            site.see(a, b, result, caller() if own else None, step, dict(kwargs))
+            if own:
+                self.arguments(site, true, answered, a, b)
+
+        return after
+
+    def arguments(self, site: Site, true: Any, answered: Any, a: Any, b: Any) -> None:
+        """Which of the arguments are a model's answers?"""
+        if len(b) < 4:
+            return
+        of_true, of_answer = self.flow.outputs.find(true, a), self.flow.outputs.find(answered, b)
+        if of_answer is not None and of_true is None:
+            self.flow.truth(of_answer, a)
+        site.provenance(of_true, of_answer, a, b, self.flow.outputs)
+
+    # ---- scorers, as searches and cross-validation use them
+
+    def scoring(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """A scorer begins: (scorer, method_caller, estimator, X, y)."""
+        if len(args) >= 5:
+            self.pending = (getattr(args[0]._score_func, "__name__", "score"), args[4])
+
+    def cached(self, token: Any, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """The scorer's estimator answered."""
+        if self.pending is None:
+            return
+        (metric, true), self.pending = self.pending, None
+        a, b = plain(true), plain(result)
+        site = self.site(metric, "scorer") if a is not None and b is not None and a.ndim == b.ndim == 1 and len(a) == len(b) else None
+        if site is not None:
+            site.see(a, b, None, None, None, {})
+
+    def finish(self) -> None:
+        """One fact a site."""
+        for site in self.sites.values():
+            self.recorder.fact("metric", site.told(), stage="evaluate", estimator=site.metric, file=site.file or "", line=site.line)
+
+
+def _two(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
+    """(truth, answer) of a metric's arguments, by position or name."""
+    first = args[0] if args else kwargs.get("y_true")
+    second = args[1] if len(args) > 1 else next((kwargs[k] for k in ("y_pred", "y_score", "y_proba", "y_prob") if k in kwargs), None)
+    return first, second
+
+
+def install(recorder: Recorder) -> Callable[[], None]:
+    """Hook the metric functions and the scorers."""
+    hooks, guard = Metrics(recorder), guarded("metrics", recorder)
+    if not recorder.wants("metric", "search"):
+        return hooks.patches.undo
+    package = sys.modules["sklearn.metrics"]
+    for metric in (*LABELS, *SCORES, *NUMBERS):
+        hooks.patches.around(package, metric, None, guard(hooks.called(metric)))
+    scorer = sys.modules.get("sklearn.metrics._scorer")
+    if scorer is not None:
+        hooks.patches.around(scorer._Scorer, "_score", guard(hooks.scoring), None)
+        hooks.patches.around(scorer, "_cached_call", None, guard(hooks.cached))
+    return hooks.patches.undo

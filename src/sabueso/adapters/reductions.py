@@ -1,0 +1,97 @@
+"""Means of NumPy, where they are the last line of a metric made by hand: of errors, of hits, of the values of batches."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..capture.around import Patches
+from ..capture.calling import caller
+from ..capture.flow import Flow
+from ..capture.origin import is_users, user_line
+from ..capture.outer import outer_of, pair_of
+from ..capture.recorder import Recorder, guarded
+from ..capture.scores import confusion
+
+LIBRARIES = ("numpy",)
+PROVIDES = ("hand_metric", "hand_broadcast")
+MOST_LINES = 200  # lines whose means are looked at; each with so many values
+MOST_TRIES = 400
+THROUGH = ("numpy/_core/fromnumeric.py", "numpy/_core/_methods.py", "numpy/lib/_function_base_impl.py", "numpy/_core/_internal.py")
+
+
+class Reductions:
+    """The hooks of one installation."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.recorder, self.lines = recorder, {}
+        recorder.at_exit(self.finish)
+
+    def mean(self, token: Any, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """numpy's own mean returned, called by np.mean or by a method."""
+        x = args[0] if args else None
+        if type(x) is not np.ndarray or x.size < 4 or not isinstance(result, (float, np.floating)):
+            return
+        frame = caller()
+        while frame is not None and frame.f_code.co_filename.endswith(THROUGH):
+            frame = frame.f_back
+        if frame is None or not is_users(frame.f_code.co_filename):
+            return
+        if x.ndim == 2 and x.shape[0] == x.shape[1] and x.dtype.kind in "iufb":
+            self.square(x, frame, float(result))
+        elif x.ndim == 1 or x.ndim == 2 and x.shape[1] == 1:
+            self.vector(x.reshape(-1), frame, float(result))
+
+    def square(self, x: np.ndarray, frame: Any, result: float) -> None:
+        """A square table is averaged: is it all pairs of a row vector and a column vector that stand at hand?"""
+        found = outer_of(x, frame)
+        if found is not None:
+            self.recorder.fact("hand_broadcast", {**found, "shape": list(x.shape), "value": result}, stage="evaluate")
+
+    def vector(self, x: np.ndarray, frame: Any, result: float) -> None:
+        """A vector is averaged that has the rows of a model's last answer: is it the difference of that answer and a truth?"""
+        flow = self.recorder.shared.get("flow")
+        output = flow.outputs.last(len(x)) if isinstance(flow, Flow) else None
+        if output is None or x.dtype.kind not in "iufb":
+            return
+        file, line = user_line()
+        site = self.lines.setdefault((file, line), {"values": [], "sizes": [], "tries": 0})
+        site["tries"] += 1
+        if len(self.lines) > MOST_LINES or site["tries"] > MOST_TRIES or site["tries"] > 20 and not site["values"]:
+            return
+        answer = output.values if output.values.ndim == 1 else output.values[:, -1]
+        more = [("answer", answer.astype(float))] if answer.dtype.kind in "iufb" else []
+        found = pair_of(x, frame, more)
+        if found is None:
+            return
+        a_name, a, b_name, b, form = found
+        if a_name != "answer" and flow.outputs.find(a, a) is None and flow.outputs.find(b, b) is not None:
+            a_name, a, b_name, b = b_name, b, a_name, a
+        site["values"].append(result)
+        site["sizes"].append(len(x))
+        site |= {"form": form, "answer": a_name, "truth": b_name, "model": output.model}
+        if form == "equal" and len(np.unique(b[:2000])) <= 12:
+            site["confusion"] = [[t, p, n] for (t, p), n in (confusion(b, a) or {}).items()]
+        if a_name == "answer" or flow.outputs.find(a, a) is not None or output.stream is not None:
+            flow.truth(output, b) if a_name == "answer" else output.stream is not None and output.stream.truth.add(output.start, b, a, output.method)
+
+    def finish(self) -> None:
+        """One fact a line."""
+        for (file, line), site in list(self.lines.items())[:MOST_LINES]:
+            if site["values"]:
+                self.recorder.fact("hand_metric", {**site, "values": site["values"][:300], "sizes": site["sizes"][:300]}, stage="evaluate",
+                                   file=file or "", line=line)  # fmt: skip
+
+
+def install(recorder: Recorder) -> Callable[[], None]:
+    """Hook numpy's mean, which both np.mean and the method of arrays go through."""
+    patches = Patches()
+    methods = sys.modules.get("numpy._core._methods")
+    if methods is None or not recorder.wants("hand_metric", "hand_broadcast"):
+        return patches.undo
+    hooks = Reductions(recorder)
+    patches.around(methods, "_mean", None, guarded("reductions", recorder)(hooks.mean))
+    return patches.undo

@@ -1,0 +1,87 @@
+"""Made by hand: of which two vectors at hand is an averaged vector, or a square table, the difference?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import FrameType
+from typing import Any
+
+import numpy as np
+
+from .outputs import plain
+
+LEAST = 4  # rows
+PROBES = 24
+MOST = 60  # names looked at in one frame
+MOST_VECTORS = 12
+FORMS = {"difference": lambda a, b: a - b, "square": lambda a, b: (a - b) ** 2, "absolute": lambda a, b: np.abs(a - b),
+         "relative": lambda a, b: np.abs(a - b) / np.maximum(np.abs(b), 1e-300)}  # fmt: skip
+
+
+def outer_of(table: np.ndarray, frame: FrameType) -> dict[str, Any] | None:
+    """Names of a vector (n,) and a column (n, 1) among the frames' variables of which the square table holds all pairs."""
+    n = len(table)
+    if n < LEAST:
+        return None
+    at = np.unique(np.linspace(0, n - 1, PROBES).astype(int))
+    some = table[np.ix_(at, at)].astype(float)
+    found = [(name, x) for name, x in vectors(frame, n) if np.ptp(x) > 0]
+    rows, columns = [v for v in found if v[1].ndim == 1], [v for v in found if v[1].ndim == 2]
+    for row_name, row in rows[:MOST_VECTORS]:
+        for column_name, column in columns[:MOST_VECTORS]:
+            form = _form(some, row[None, at], column[at])
+            if form is not None:
+                of = FORMS.get(form, lambda a, b: a == b)
+                return {"row": row_name, "column": column_name, "form": form, "rows": n, "value_by_row": float(np.mean(of(row, column[:, 0])))}
+    return None
+
+
+def pair_of(vector: np.ndarray, frame: FrameType, more: list[tuple[str, np.ndarray]]) -> tuple[str, np.ndarray, str, np.ndarray, str] | None:
+    """(name, values, name, values, form) of the two vectors whose difference, square or equality it is; `more` are vectors without a name."""
+    n = len(vector)
+    at = np.unique(np.linspace(0, n - 1, PROBES).astype(int))
+    some = vector[at].astype(float)
+    held = [(name, x.reshape(-1)) for name, x in [*more, *vectors(frame, n)]][:MOST_VECTORS]
+    for i, (a_name, a) in enumerate(held):
+        for b_name, b in held[i + 1 :]:
+            form = _form(some, a[at], b[at])
+            if form is not None and not np.array_equal(a, b):
+                return a_name, a, b_name, b, form
+    return None
+
+
+def _form(some: np.ndarray, a: np.ndarray, b: np.ndarray) -> str | None:
+    """Which form of difference makes `some` of a and b."""
+    for form, of in FORMS.items():
+        if form == "relative":
+            continue
+        for made in (of(a, b), of(b, a)) if form == "difference" else (of(a, b),):
+            if made.shape == some.shape and np.ptp(some) > 0 and np.allclose(some, made, rtol=1e-4, atol=1e-6 * float(np.abs(some).max())):
+                return form
+    same = a == b
+    if same.shape == some.shape and 0 < some.mean() < 1 and np.array_equal(some, same):
+        return "equal"
+    return None
+
+
+def vectors(frame: FrameType, n: int) -> list[tuple[str, np.ndarray]]:
+    """Numeric vectors (n,) and columns (n, 1) among the locals and globals of the calling function and its caller."""
+    return list(_vectors(frame, n))
+
+
+def _vectors(frame: FrameType, n: int) -> Iterator[tuple[str, np.ndarray]]:
+    seen: set[int] = set()
+    f: FrameType | None = frame
+    for _ in range(2):
+        if f is None:
+            return
+        for space in (f.f_locals, f.f_globals):
+            for name, x in list(space.items())[-MOST:]:
+                shape = getattr(x, "shape", None)
+                if not isinstance(shape, tuple) or id(x) in seen or tuple(shape) not in ((n,), (n, 1)):
+                    continue
+                seen.add(id(x))
+                found = plain(x)
+                if found is not None and found.dtype.kind in "iufb":
+                    yield name, found.astype(float)
+        f = f.f_back

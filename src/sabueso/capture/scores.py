@@ -1,0 +1,175 @@
+"""Scores: one metric at one line, call by call, small enough to keep and enough to pool."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from .gathering import Gathered, gathered
+from .outputs import Outputs
+
+LABELS = ("accuracy_score", "balanced_accuracy_score", "f1_score", "fbeta_score", "precision_score", "recall_score", "jaccard_score",
+          "precision_recall_fscore_support", "classification_report", "confusion_matrix", "matthews_corrcoef", "cohen_kappa_score",
+          "zero_one_loss", "hamming_loss", "class_likelihood_ratios")  # fmt: skip
+SCORES = ("roc_auc_score", "average_precision_score", "log_loss", "brier_score_loss", "roc_curve", "precision_recall_curve", "det_curve")
+NUMBERS = ("r2_score", "mean_absolute_error", "mean_squared_error", "root_mean_squared_error", "mean_absolute_percentage_error",
+           "median_absolute_error", "explained_variance_score", "max_error", "mean_squared_log_error", "mean_pinball_loss",
+           "mean_poisson_deviance", "mean_gamma_deviance")  # fmt: skip
+CLASSES = 12  # confusion counts are kept of no more
+CALLS = 3000
+POOL = 20_000  # rows of scores kept to pool an area under a curve
+
+
+@dataclass(slots=True)
+class Site:
+    """`via`: call (by the person's code), inner (by a library that computes its own score), scorer (by a search or a cross-validation)."""
+
+    metric: str
+    via: str
+    file: str | None
+    line: int | None
+    calls: int = 0
+    values: list[float] = field(default_factory=list)
+    sizes: list[int] = field(default_factory=list)
+    steps: list[int | None] = field(default_factory=list)
+    counts: list[Counter[tuple[str, str]] | None] = field(default_factory=list)
+    sums: list[tuple[float, ...]] = field(default_factory=list)
+    pool: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
+    pooled_rows: int = 0
+    settings: dict[str, Any] = field(default_factory=dict)
+    passes: dict[int, Gathered] = field(default_factory=dict)  # by the call at which they began
+    averaged: dict[str, Any] | None = None
+    hard: dict[str, Any] | None = None
+    swapped: dict[str, Any] | None = None
+    answers: int = 0  # calls whose second argument is a model's answer
+
+    def see(self, true: np.ndarray, answered: np.ndarray, result: Any, frame: Any, step: int | None, settings: dict[str, Any]) -> None:
+        """One call."""
+        self.calls += 1
+        if self.calls > CALLS or not len(true):
+            return
+        value = float(result) if isinstance(result, (float, int, np.floating, np.integer)) else float("nan")
+        if frame is not None and value == value and 4 <= self.calls and (self.calls <= 64 or self.calls % 8 == 0):
+            found = gathered(frame, self.values, self.sizes)
+            if found is not None and len(self.passes) < 200:
+                self.passes[found.start] = found
+        self.values.append(value)
+        self.sizes.append(len(true))
+        self.steps.append(step)
+        self.settings = {k: v for k, v in settings.items() if isinstance(v, (str, int, float, bool)) and k != "y_pred"} or self.settings
+        self._count(true, answered)
+
+    def _count(self, true: np.ndarray, answered: np.ndarray) -> None:
+        if true.ndim == 2 and true.shape[1] == 1:
+            true = true[:, 0]
+        if answered.ndim == 2 and answered.shape[1] == 1:
+            answered = answered[:, 0]
+        if self.metric in NUMBERS or (self.via == "scorer" and answered.dtype.kind == "f" and len(np.unique(answered[:50])) > CLASSES):
+            self.sums.append(_sums(true, answered))
+        elif self.metric in SCORES:
+            self.counts.append(confusion(true, true))
+            if self.pooled_rows < POOL and true.ndim == answered.ndim == 1:
+                self.pool.append((np.array(true), np.array(answered)))
+                self.pooled_rows += len(true)
+        else:
+            self.counts.append(confusion(true, answered))
+
+    def provenance(self, of_true: Any, of_answer: Any, true: np.ndarray, answered: np.ndarray, outputs: Outputs) -> None:
+        """Labels where scores are asked for; the answer where the truth belongs."""
+        self.answers += of_answer is not None
+        if self.metric in SCORES and self.hard is None and answered.ndim == 1 and len(answered) >= 10 and len(np.unique(answered)) <= 2:
+            source = of_answer if of_answer is not None else outputs.behind(answered) if answered.dtype.kind in "iufb" else None
+            if source is not None and (source.scores or not source.hard) and (of_answer is None or source.method == "predict"):
+                self.hard = {"model": source.model, "method": source.method, "distinct": int(len(np.unique(answered))), "rows": len(answered),
+                             "direct": of_answer is not None}  # fmt: skip
+        if self.swapped is None and of_true is not None and of_answer is None and len(true) == len(answered) and true.ndim == answered.ndim == 1:
+            if of_true.method == "predict" and (answered.dtype.kind not in "iufb" or outputs.behind(answered) is None):
+                self.swapped = {"model": of_true.model, "rows": len(true)}
+
+    def pooled(self, first: int = 0, last: int | None = None) -> list[list[Any]] | None:
+        """Confusion counts of some calls together: [truth, answer, count]."""
+        some = self.counts[first:last]
+        if not some or any(c is None for c in some):
+            return None
+        whole: Counter[tuple[str, str]] = Counter()
+        for c in some:
+            whole.update(c)
+        return [[t, p, n] for (t, p), n in sorted(whole.items())]
+
+    def told(self) -> dict[str, Any]:
+        """JSON-able."""
+        value: dict[str, Any] = {"metric": self.metric, "via": self.via, "calls": self.calls, "values": self.values[:300], "sizes": self.sizes[:300],
+                                 "settings": self.settings, "hard": self.hard, "swapped": self.swapped, "answers": self.answers}  # fmt: skip
+        if self.counts:
+            value["last"] = self.pooled(len(self.counts) - 1)
+            value["pooled"] = self.pooled()
+        if self.sums:
+            value["sums"] = [list(s) for s in self.sums[:300]]
+        told = [t for start in self.passes if (t := self.gathering(start)) is not None]
+        value["gathered"] = sorted(told, key=lambda t: -t["calls"])[:6]
+        return value
+
+    def gathering(self, first: int) -> dict[str, Any] | None:
+        """A pass whose values were added up or collected: their mean beside the counts of all its rows together.
+
+        A pass over batches has calls of one size, the last of which may be smaller.
+        """
+        last = first
+        while last < len(self.values) and self.steps[last] == self.steps[first] and self.sizes[last] <= self.sizes[first]:
+            last += 1
+            if self.sizes[last - 1] < self.sizes[first]:
+                break
+        if last - first < 4:
+            return None
+        found, sizes, values = self.passes[first], self.sizes[first:last], self.values[first:last]
+        told = {"how": found.how, "name": found.name, "calls": last - first, "rows": sum(sizes), "batch": sizes[0], "mean": float(np.mean(values)),
+                "weighted_mean": float(np.average(values, weights=sizes)), "zeros": sum(v == 0 for v in values), "even": sizes[-1] == sizes[0],
+                "averaged": self.averaged}  # fmt: skip
+        if len(self.counts) >= last:
+            told["pooled"] = self.pooled(first, last)
+            told["one_class"] = sum(c is not None and len({t for t, _ in c}) < 2 for c in self.counts[first:last])
+        if len(self.sums) >= last:
+            told["sums"] = [float(x) for x in np.sum(self.sums[first:last], axis=0)]
+        if len(self.pool) >= last:
+            told["auc"] = auc(*(np.concatenate([p[i] for p in self.pool[first:last]]) for i in (0, 1)))
+        return told
+
+
+def confusion(true: np.ndarray, answered: np.ndarray) -> Counter[tuple[str, str]] | None:
+    """Counts by (truth, answer); None where there are many classes or several outputs."""
+    if true.ndim != 1 or answered.ndim != 1 or len(true) != len(answered):
+        return None
+    classes, t = np.unique(true, return_inverse=True)
+    answers, p = np.unique(answered, return_inverse=True)
+    if len(classes) > CLASSES or len(answers) > CLASSES:
+        return None
+    times = np.bincount(t * len(answers) + p, minlength=len(classes) * len(answers))
+    return Counter({(_text(classes[i // len(answers)]), _text(answers[i % len(answers)])): int(n) for i, n in enumerate(times) if n})
+
+
+def _text(v: Any) -> str:
+    """One name for a label whatever its type: 1, 1.0 and True are one."""
+    v = v.item() if isinstance(v, np.generic) else v
+    return str(int(v)) if isinstance(v, (bool, float)) and v == int(v) else str(v)
+
+
+def _sums(true: np.ndarray, answered: np.ndarray) -> tuple[float, ...]:
+    """Rows, sums of truth, of its square, of the squared and of the absolute error: they add up over calls."""
+    if true.shape != answered.shape or true.dtype.kind not in "iufb" or answered.dtype.kind not in "iufb":
+        return (0.0,) * 5
+    y, e = true.astype(float), true.astype(float) - answered.astype(float)
+    return (float(y.size), float(y.sum()), float((y * y).sum()), float((e * e).sum()), float(np.abs(e).sum()))
+
+
+def auc(true: np.ndarray, score: np.ndarray) -> float | None:
+    """Area under the ROC curve of two classes by ranks; None where there is only one."""
+    high = true == true.max()
+    n, m = int(high.sum()), int((~high).sum())
+    if not n or not m or score.dtype.kind not in "iufb":
+        return None
+    levels, inverse, times = np.unique(score, return_inverse=True, return_counts=True)
+    rank = (np.cumsum(times) - (times - 1) / 2)[inverse]
+    return float((rank[high].sum() - n * (n + 1) / 2) / (n * m))
