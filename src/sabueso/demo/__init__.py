@@ -1,0 +1,1 @@
+"""A pipeline that is broken in one place, for `make demo`: copied out and run under `sabueso run`."""
