@@ -1,0 +1,115 @@
+"""metric-inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...catalogue import check
+from ...events import Fact
+from ...findings import Finding
+from ...scoring import Confusion
+
+
+@check(stage="evaluate", severity="error", leads_to=("misleading-metric",))
+def metric_inputs(metric: list[Fact] = None, hand_broadcast: list[Fact] = None, *, off: float = 0.01) -> Iterator[Finding]:
+    """A metric is given something else than it asks for.
+
+    What it means
+    -------------
+    Labels where scores are asked for (an area under a curve of hard 0 and 1), truth and answer exchanged, or a column (n, 1) and a vector
+    (n,) whose difference is a table of all pairs.
+
+    Why it is bad
+    -------------
+    The value is a plausible number of something else: models are ranked by it all the same.
+
+    Evidence
+    --------
+    Hard labels: the second argument has two values and is what `predict` answered (or scores cut at a threshold). Exchanged: the first
+    argument is what a model answered, the second is not, and the value changes by more than 0.01 when they are put right. Pairs: the table's
+    entries equal the differences of all pairs of the two variables named.
+
+    Remedy
+    ------
+    Give `predict_proba(X)[:, 1]` or `decision_function(X)` to metrics of scores, the truth first, and vectors of one shape.
+
+    Fault
+    -----
+        import numpy as np
+        from sklearn.linear_model import LogisticRegression
+        from sklearn.metrics import roc_auc_score
+        rng = np.random.default_rng(0)
+        x = rng.normal(size=(600, 3))
+        y = (x[:, 0] + rng.normal(size=600) > 0.4).astype(int)
+        model = LogisticRegression().fit(x[:300], y[:300])
+        answer = model.predict(x[300:])
+        print(roc_auc_score(y[300:], answer))  # sabueso: metric-inputs
+
+    Control
+    -------
+        import numpy as np
+        from sklearn.linear_model import LogisticRegression
+        from sklearn.metrics import roc_auc_score
+        rng = np.random.default_rng(0)
+        x = rng.normal(size=(600, 3))
+        y = (x[:, 0] + rng.normal(size=600) > 0.4).astype(int)
+        model = LogisticRegression().fit(x[:300], y[:300])
+        answer = model.predict_proba(x[300:])[:, 1]
+        print(roc_auc_score(y[300:], answer))
+
+    References
+    ----------
+    Fawcett, An introduction to ROC analysis, 2006.
+    """
+    for m in metric or []:
+        if m.get("hard"):
+            yield _hard(m)
+        elif m.get("swapped"):
+            found = _swapped(m, off)
+            if found is not None:
+                yield found
+    for b in hand_broadcast or []:
+        right, n = b["value_by_row"], b["rows"]
+        if abs(b["value"] - right) > off * (abs(right) + 1e-12):
+            yield Finding(
+                says=f"{b['row']} has shape ({n},) and {b['column']} has shape ({n}, 1): their {b['form']} is a {n} x {n} table of all pairs",
+                place=b.place.but(tensor=b["column"]),
+                evidence=[("shape of what is averaged", b["shape"], [n]), (f"mean {b['form']} of all pairs", b["value"], right)],
+                remedy=f"flatten the column first: {b['column']}.ravel() (or squeeze(1))", confidence=0.97,
+                verified={"how": "reckoned row by row from the same variables", "before": b["value"], "after": right},
+            )  # fmt: skip
+
+
+def _hard(m: Fact) -> Finding:
+    hard, name = m["hard"], m["metric"]
+    what = f"what {hard['model']}.predict answered" if hard["direct"] else f"scores of {hard['model']} cut at a threshold"
+    return Finding(
+        says=f"{name} is given hard labels ({what}), {hard['distinct']} values in {hard['rows']} rows: it measures one threshold, not the ranking",
+        place=m.place.but(tensor="y_score"),
+        evidence=[("distinct values of the scores", hard["distinct"], "about as many as rows"), (name, [round(v, 4) for v in m["values"][:5]], "of scores")],
+        remedy=f"give {name} the scores: predict_proba(X)[:, 1] or decision_function(X)", confidence=0.95, verified="fact",
+    )  # fmt: skip
+
+
+def _swapped(m: Fact, off: float) -> Finding | None:
+    name, counts = m["metric"], Confusion.of(m.get("last"))
+    right = None
+    if counts is not None:
+        now, right = counts.score(name, m.get("settings") or {}), counts.swapped().score(name, m.get("settings") or {})
+    elif name == "r2_score" and m.get("sums") and m["values"]:
+        now = m["values"][-1]
+        return _exchanged(m, now, None) if m["swapped"] else None
+    if right is None or now is None or abs(now - right) < off:
+        return None
+    return _exchanged(m, now, right)
+
+
+def _exchanged(m: Fact, now: float, right: float | None) -> Finding:
+    name = m["metric"]
+    shown = f": {now:.3f} in place of {right:.3f}" if right is not None else ""
+    return Finding(
+        says=f"{name} is given the model's answer first and the truth second{shown}",
+        place=m.place.but(tensor="y_true"),
+        evidence=[(f"{name} as called", round(now, 4), None if right is None else round(right, 4)), ("first argument", f"answer of {m['swapped']['model']}", "the truth")],
+        remedy=f"exchange the arguments: {name}(truth, answer)", confidence=0.93, verified="fact",
+    )  # fmt: skip

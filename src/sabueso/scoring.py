@@ -1,0 +1,91 @@
+"""What confusion counts say: shares, recall, the majority's answer, and metrics reckoned from them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+ACCURACY = ("accuracy_score", "zero_one_loss", "hamming_loss")  # what the majority's answer satisfies
+
+
+@dataclass(frozen=True, slots=True)
+class Confusion:
+    """Counts by (truth, answer)."""
+
+    counts: dict[tuple[str, str], int]
+
+    @classmethod
+    def of(cls, triples: Iterable[Iterable[Any]] | None) -> Confusion | None:
+        """From [truth, answer, count]; None for nothing."""
+        found = {(str(t), str(p)): int(n) for t, p, n in triples or ()}
+        return cls(found) if found else None
+
+    @property
+    def rows(self) -> int:
+        return sum(self.counts.values())
+
+    @property
+    def truths(self) -> dict[str, int]:
+        """Rows by true class."""
+        found: dict[str, int] = {}
+        for (t, _), n in self.counts.items():
+            found[t] = found.get(t, 0) + n
+        return found
+
+    @property
+    def accuracy(self) -> float:
+        return sum(n for (t, p), n in self.counts.items() if t == p) / self.rows
+
+    @property
+    def majority(self) -> float:
+        """The accuracy of always answering the most frequent class."""
+        return max(self.truths.values()) / self.rows
+
+    @property
+    def rarest(self) -> str:
+        return min(self.truths, key=lambda c: (self.truths[c], c))
+
+    def recall(self, label: str) -> float:
+        """Share of a class's rows that were answered so."""
+        return self.counts.get((label, label), 0) / max(self.truths.get(label, 0), 1)
+
+    def precision(self, label: str) -> float:
+        """Share of a class's answers that are right."""
+        answered = sum(n for (_, p), n in self.counts.items() if p == label)
+        return self.counts.get((label, label), 0) / answered if answered else 0.0
+
+    def f(self, label: str, beta: float = 1.0) -> float:
+        """The F measure of a class."""
+        p, r = self.precision(label), self.recall(label)
+        return (1 + beta**2) * p * r / (beta**2 * p + r) if p + r else 0.0
+
+    @property
+    def balanced(self) -> float:
+        """The mean recall of the classes."""
+        return sum(self.recall(t) for t in self.truths) / len(self.truths)
+
+    def swapped(self) -> Confusion:
+        """Truth and answer exchanged."""
+        return Confusion({(p, t): n for (t, p), n in self.counts.items()})
+
+    def score(self, metric: str, settings: dict[str, Any]) -> float | None:
+        """A metric of sklearn's names from the counts, averaged over classes as its settings say; None where it can't be had."""
+        if metric in ("accuracy_score", "balanced_accuracy_score"):
+            return self.accuracy if metric == "accuracy_score" else self.balanced
+        average = settings.get("average", "binary")
+        of = {"precision_score": self.precision, "recall_score": self.recall, "f1_score": self.f,
+              "fbeta_score": lambda c: self.f(c, float(settings.get("beta", 1.0)))}.get(metric)  # fmt: skip
+        if of is None:
+            return None
+        classes = sorted({*self.truths, *(p for _, p in self.counts)})
+        if average == "binary":
+            positive = str(settings.get("pos_label", 1))
+            return of(positive) if positive in classes else of(classes[-1]) if len(classes) == 2 else None
+        if average == "macro":
+            return sum(of(c) for c in classes) / len(classes)
+        if average == "micro":
+            return self.accuracy
+        if average == "weighted":
+            return sum(of(c) * n for c, n in self.truths.items()) / self.rows
+        return None
