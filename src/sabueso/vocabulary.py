@@ -89,6 +89,7 @@ VOCABULARY: dict[str, Term] = {
     "coerced": Term("fact", "", "texts forced to numbers that became gaps: column, lost, share that spells a number, examples", "pandas"),
     "fill_lost": Term("fact", "", "gaps filled in place on a copy that nothing holds: column, gaps, method, owner", "pandas"),
     "join_reduced": Term("fact", "", "the result of a join that had gained rows was brought back to no more rows than before: join", "pandas"),
+    "label_agreement": Term("fact", "", "labels that do not belong to their features: kind (shift, renamed, order, disordered), first, last, agreement, elsewhere, mended"),
     "order_used": Term("fact", "", "an operation that relies on the order of rows (shift, rolling): method, rows", "pandas"),
     "rows_dropped": Term("fact", "", "rows dropped for their gaps: before, after, by_column (gaps, alone), how the lost differ, rows", "pandas"),
     "table_join": Term("fact", "", "a join: how, on, keys and rows of both sides, without partner, repeated, what spelling would match, rows", "pandas"),

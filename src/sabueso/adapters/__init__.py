@@ -21,6 +21,7 @@ from ..capture.recorder import Recorder
 # file name = first library that wakes it; a file for a library under another name says so here
 # one library may wake several files, in the order of their names
 WAKES = {
+    "beside": ("torch",),
     "torch": ("torch",),
     "sklearn": ("sklearn.base",),
     "sklearn_calls": ("sklearn.base",),

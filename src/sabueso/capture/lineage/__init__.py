@@ -12,13 +12,15 @@ from __future__ import annotations
 from typing import Any
 
 from .registry import Known, Lineage, Source
+from .sight import candidates, name_of
 
 __all__ = ["Known", "Lineage", "Source", "of"]
 
 
 def of(recorder: Any) -> Lineage:
     """The recorder's registry, made at the first call."""
-    held = getattr(recorder, "lineage", None)
+    held = recorder.shared.get("lineage")
     if held is None:
-        held = recorder.lineage = Lineage()
+        held = recorder.shared["lineage"] = Lineage()
+        held.in_sight, held.name_of = candidates, name_of
     return held

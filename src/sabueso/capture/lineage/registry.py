@@ -24,7 +24,7 @@ class Source:
     """Rows that came from outside or were first met here: `base` + position is a row's global id."""
 
     name: str | None
-    kind: str  # file, query, dataset, made, met (first seen at a hook: its row numbers mean nothing to the person)
+    kind: str  # file, made (a whole in sight), held (a name holds it; may be a part), met (nobody's name: its row numbers mean nothing)
     base: int
     rows: int
     file: str | None = None
@@ -36,6 +36,11 @@ class Source:
     def as_read(self) -> bool:
         """Do positions in it mean something to the person?"""
         return self.kind != "met"
+
+    @property
+    def whole(self) -> bool:
+        """Is it known to be all that there was, so that what stands in it twice was there twice?"""
+        return self.kind in ("file", "made")
 
 
 @dataclass(eq=False, slots=True)
@@ -89,6 +94,7 @@ class Lineage:
         self.known: list[Known] = []
         self.spent = 0.0
         self.in_sight: Any = None  # a function (x) -> candidates (name, object, file, line) in the person's frames; see sight.py
+        self.name_of: Any = None  # a function (x) -> (name, file, line) by which the person's frames hold it
         self._by_id: dict[int, tuple[Any, Known, Any]] = {}
         self._next = 0
         self._bytes = 0
@@ -117,7 +123,10 @@ class Lineage:
         table, hashes = seen
         found = self._match(table, hashes)
         if found is None and create:
-            found = self._sighted(x, table, hashes) or self._source(x, table, hashes, None, "met", None, None, keep=False)
+            found = self._sighted(x, table, hashes)
+        if found is None and create:
+            name, file, line = self.name_of(x) if self.name_of is not None else (None, None, None)
+            found = self._source(x, table, hashes, name, "held" if name else "met", file, line, keep=False)
         if found is not None:
             self._keep(x, found, table, hashes)
         return found
@@ -132,8 +141,12 @@ class Lineage:
         resampled: Any = None,
         made: np.ndarray | None = None,
         exact: bool = True,
+        findable: bool = True,
     ) -> Known | None:
-        """Say that row i of `x` is the source row `ids[i]` (-1 where unknown), got from `parent` by an operation that was seen."""
+        """Say that row i of `x` is the source row `ids[i]` (-1 where unknown), got from `parent` by an operation that was seen.
+
+        With `findable` false only this very object is known by it (labels: equal values name no row).
+        """
         seen = self._look(x, small=False)
         if seen is None or len(ids) != len(seen[1]):
             return None
@@ -141,7 +154,7 @@ class Lineage:
         makers = parent.makers + ((maker,) if maker is not None and maker not in parent.makers else ())
         steps = parent.resampled + ((resampled,) if resampled is not None else ())
         known = Known(np.asarray(ids, np.int64), parent.source, 0, None, makers, steps, made, parent.exact and exact)
-        return self._keep(x, known, table, hashes)
+        return self._keep(x, known, table if findable else None, hashes if findable else None)
 
     def recall(self, x: Any) -> Known | None:
         """What is known of this very object, if its content is still what it was."""
@@ -199,7 +212,7 @@ class Lineage:
         self._next += len(hashes)
         self.sources.append(source)
         ids = source.base + first
-        if kind == "met":
+        if kind in ("met", "held"):
             for known in self.known:
                 if known.width == (table.width if table is not None else shape_of(x)[-1]) and known.hashes is not None:
                     at = known.find(hashes)
@@ -220,6 +233,8 @@ class Lineage:
                 if known.hashes is None or (known.width != width and width >= 0) or (known.find(hashes[probes]) >= 0).mean() < 0.9:
                     continue
                 at = known.find(hashes)
+                if len(at) == known.rows and np.array_equal(known.hashes, hashes):
+                    return known
                 if (at >= 0).mean() > 0.95:
                     return self._derived(known, at)
             if table is None:
@@ -263,12 +278,14 @@ class Lineage:
                 return self._match(table, hashes)
         return None
 
-    def _keep(self, x: Any, known: Known, table: Table | None, hashes: np.ndarray) -> Known:
-        known.width = table.width if table is not None else (shape_of(x) or (0, 1))[-1]
-        known.names = table.names if table is not None else None
-        known.hashes, known.table = hashes, table
-        self.known.append(known)
-        self._bytes += table.codes.nbytes if table is not None else 0
+    def _keep(self, x: Any, known: Known, table: Table | None, hashes: np.ndarray | None) -> Known:
+        if known.hashes is None or hashes is None:  # else it is the very Known that was met before
+            known.width = table.width if table is not None else (shape_of(x) or (0, 1))[-1]
+            known.names = table.names if table is not None else None
+            known.hashes, known.table = hashes, table
+            if hashes is not None:
+                self.known.append(known)
+            self._bytes += table.codes.nbytes if table is not None else 0
         reference = weak(x)
         if reference is not None:
             self._by_id[id(x)] = (reference, known, (shape_of(x), probe_of(x)))
@@ -290,6 +307,15 @@ class Lineage:
             self._bytes -= gone.table.codes.nbytes if gone.table is not None else 0
         if len(self._by_id) > 4 * MOST_KNOWN:
             self._by_id = {i: held for i, held in self._by_id.items() if held[0]() is not None}
+
+
+def note_labels(x: Any, known: Known) -> None:
+    """Keep a frame's index labels: the same label on both sides of a split is the same row."""
+    index = getattr(x, "index", None)
+    if "labels" in known.notes or not hasattr(index, "to_numpy") or len(index) != known.rows or known.rows > 200_000:
+        return
+    if not (type(index).__name__ == "RangeIndex" and index.start == 0 and index.step == 1):
+        known.notes["labels"] = index.to_numpy()
 
 
 def first_equal(hashes: np.ndarray, order: np.ndarray) -> np.ndarray:

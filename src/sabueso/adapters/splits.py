@@ -1,0 +1,77 @@
+"""Splits of scikit-learn by function: where each row of the parts came from."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..capture import lineage
+from ..capture.around import Patches
+from ..capture.calling import direct
+from ..capture.lineage import sight
+from ..capture.lineage.registry import Known, note_labels, shape_of
+from ..capture.recorder import Recorder, guarded
+
+LIBRARIES = ("sklearn.model_selection._split",)
+PROVIDES = ("row_use",)
+
+
+def install(recorder: Recorder) -> Callable[[], None]:
+    """Watch train_test_split; returns the undo."""
+    patches, guard = Patches(), guarded("splits", recorder)
+    registry = lineage.of(recorder)
+
+    def before(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if not direct():
+            return None
+        known = [registry.known_of(a) if wide(a) else None for a in args]
+        return next((k for k in known if k is not None and k.hashes is not None), None), known
+
+    def after(token: Any, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        if token is None or token[0] is None:
+            return
+        whole, known = token
+        first = known.index(whole)
+        parts = [_part(registry, result[2 * first + side], whole) for side in (0, 1)]
+        for i in range(len(args)):
+            if i != first:
+                for side in (0, 1):
+                    _beside(registry, result[2 * i + side], known[i] or whole, parts[side])
+        held = registry.parts.setdefault("splits", [])
+        if all(parts) and len(held) < 200:
+            held.append((*parts, sight.origin()))
+
+    if recorder.wants(*PROVIDES):
+        for name in ("sklearn.model_selection._split", "sklearn.model_selection"):
+            module = sys.modules.get(name)
+            if module is not None and hasattr(module, "train_test_split"):
+                patches.around(module, "train_test_split", guard(before), guard(after))
+    return patches.undo
+
+
+def wide(x: Any) -> bool:
+    """Has it more than one column?"""
+    shape = shape_of(x)
+    return shape is not None and len(shape) > 1 and shape[1] > 1
+
+
+def _part(registry: Any, part: Any, whole: Known) -> Known | None:
+    """The rows of a part are found in the whole, and keep what was learnt on the way to it."""
+    shape = shape_of(part)
+    linked = registry.link(part, np.full(shape[0], -1), whole) if shape is not None else None
+    if linked is not None:
+        at = whole.find(linked.hashes)
+        linked.ids = np.where(at >= 0, whole.ids[at], -1)
+        linked.made = None if whole.made is None else np.where(at >= 0, whole.made[at], False)
+        linked.notes["split"] = True
+        note_labels(part, linked)
+    return linked
+
+
+def _beside(registry: Any, part: Any, whole: Known, rows: Known | None) -> None:
+    """Another array that was split alongside: its part holds the same rows."""
+    if rows is not None and (shape_of(part) or (0,))[0] == rows.rows:
+        registry.link(part, rows.ids, whole, findable=wide(part))

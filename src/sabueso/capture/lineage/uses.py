@@ -1,0 +1,276 @@
+"""Uses of rows: which rows a transformer learnt from, a model was fitted on, an evaluation was made with; and where they meet.
+
+Adapters tell `learnt`, `fitted`, `evaluated`. Each pair of a fit and an evaluation becomes one fact `row_use` with the rows that both have
+and what else saw the evaluation's rows before; the checks of the leakage group read it.
+"""
+
+from __future__ import annotations
+
+import time
+import weakref
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from . import sight, standardised
+from .registry import Known, Lineage
+from .sight import Origin
+
+FIRST = 50
+MOST_PAIRS = 400
+MOST_SECONDS = 0.5  # for pairs of one run
+
+
+@dataclass(eq=False, slots=True)
+class Learner:
+    """Something that learnt from rows and whose answers became inputs: a transformer, a scaling by hand, a resampling."""
+
+    name: str
+    ids: np.ndarray  # sorted, unique
+    kind: str  # transformer, hand, resampling
+    supervised: bool
+    origin: Origin
+    selects: bool = False
+    known: Known | None = None
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(eq=False, slots=True)
+class Fit:
+    """A model's training rows."""
+
+    number: int
+    name: str
+    known: Known
+    ids: np.ndarray
+    origin: Origin
+    supervised: bool
+    y: np.ndarray | None = None
+    first: bool = True  # False: a later batch of the same training
+    eval_sets: list[tuple[Known, bool]] = field(default_factory=list)  # with whether training stops by them
+    evaluated: dict[int, int] = field(default_factory=dict)  # evaluations by signature of their rows
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+class Uses:
+    """One a recorder, made by `of`."""
+
+    def __init__(self, recorder: Any, lineage: Lineage) -> None:
+        self.recorder, self.lineage = recorder, lineage
+        self.fits: dict[int, tuple[Any, Fit]] = {}  # by id of the model
+        self.resamplings: list[Learner] = []
+        self.evaluations: list[tuple[Fit, Known, int, str]] = []
+        self.count = self.pairs = 0
+        self.spent = 0.0
+
+    # ---- what adapters tell
+
+    def fitted(
+        self, model: Any, name: str, known: Known, origin: Origin, *, y: Any = None, supervised: bool = True, more: bool = False
+    ) -> Fit:
+        """A model was fitted on rows; with `more` they join those of its last fit (a batch of it)."""
+        ids = unique(known)
+        held = self.fit_of(model)
+        if more and held is not None:
+            held.ids = np.union1d(held.ids, ids)
+            held.first = False
+            return held
+        self.count += 1
+        fit = Fit(self.count, name, known, ids, origin, supervised, y)
+        self.fits[id(model)] = (reference(model), fit)
+        return fit
+
+    def fit_of(self, model: Any) -> Fit | None:
+        """The last fit of a model."""
+        held = self.fits.get(id(model))
+        return held[1] if held is not None and held[0]() is model else None
+
+    def evaluated(self, fit: Fit, known: Known, x: Any, origin: Origin, how: str, *, scored: bool = True) -> int | None:
+        """Rows were given to a fitted model to be judged; returns the number of the pair, None if it was met before."""
+        began = time.thread_time()
+        try:
+            ids = unique(known)
+            signature = hash(ids.tobytes())
+            self.evaluations.append((fit, known, signature, how))
+            fit.evaluated[signature] = fit.evaluated.get(signature, 0) + 1
+            if fit.evaluated[signature] > 1 or not len(ids) or self.pairs >= MOST_PAIRS or self.spent > MOST_SECONDS:
+                return None
+            self.pairs += 1
+            self.recorder.fact("row_use", self._pair(fit, known, ids, x, origin, how, scored), **self._at(origin, fit, how))
+            return self.pairs
+        finally:
+            self.spent += time.thread_time() - began
+
+    # ---- a pair
+
+    def _at(self, origin: Origin, fit: Fit, how: str) -> dict[str, Any]:
+        file, line = (origin[0][0], origin[0][1]) if origin else (None, None)
+        return {"stage": "evaluate", "estimator": fit.name, "file": file, "line": line}
+
+    def _pair(self, fit: Fit, known: Known, ids: np.ndarray, x: Any, origin: Origin, how: str, scored: bool) -> dict[str, Any]:
+        shared = np.intersect1d(fit.ids, ids, assume_unique=True)
+        held_out = np.setdiff1d(ids, fit.ids, assume_unique=True) if how != "folds" else ids
+        pair = {
+            "model": fit.name, "fit": fit.number, "pair": self.pairs, "how": how, "scored": scored, "supervised": fit.supervised,
+            "signature": hash(ids.tobytes()), "train_rows": fit.known.rows if fit.first else len(fit.ids), "train_distinct": len(fit.ids),
+            "eval_rows": known.rows, "eval_distinct": len(ids), "shared": len(shared), "exact": fit.known.exact and known.exact,
+            "bits": round(min(fit.known.bits, known.bits), 1), "source_kind": known.source.kind, "train_line": place(fit.origin),
+            "eval_line": place(origin), "learners": self._learners(fit, known, held_out, ids, origin),
+            "resampled": self._resampled(fit, known, ids, origin), "eval_sets": self._eval_sets(fit, ids),
+        }  # fmt: skip
+        if len(shared) and how != "folds":
+            pair |= self._overlap(fit, known, shared, x)
+        return pair
+
+    def _overlap(self, fit: Fit, known: Known, shared: np.ndarray, x: Any) -> dict[str, Any]:
+        """How the rows on both sides came there: cut twice from one table, or repeated in it."""
+        in_train, in_eval = counts(fit.known, shared), counts(known, shared)
+        table = np.ones(len(shared), np.int64)
+        source_known = known.source.whole and fit.known.source is known.source
+        if source_known:
+            table = np.maximum(1, self._multiplicity(known, shared))
+        twice = shared[in_train + in_eval > table]
+        rows = self.lineage.rows_as_read(shared)
+        source = max(rows, key=lambda s: len(rows[s]), default=None)
+        told: dict[str, Any] = {
+            "twice": len(twice), "counted": source_known, "repeated_in_train": int((in_train > table).sum()),
+            "eval_twins": int(np.isin(known.ids, shared).sum()), "labels": same_labels(fit.known, known, shared),
+            "part": sight.cut_at(x, known.ids - known.source.base if known.source.as_read else None),
+            "class_share": class_share(fit, shared),
+        }  # fmt: skip
+        if source is not None:
+            told |= {
+                "source": source.name,
+                "as_read": source.as_read,
+                "rows": rows[source][:FIRST].tolist(),
+                "file_read": source.kind == "file",
+            }
+        return told
+
+    def _multiplicity(self, known: Known, shared: np.ndarray) -> np.ndarray:
+        """How often each row stands in the table that it came from."""
+        source = known.source
+        held = next((k for k in self.lineage.known if k.source is source and k.rows == source.rows and not k.makers), None)
+        if held is None:
+            return np.ones(len(shared), np.int64)
+        return counts(held, shared)
+
+    def _learners(self, fit: Fit, known: Known, held_out: np.ndarray, ids: np.ndarray, origin: Origin) -> list[dict[str, Any]]:
+        """What learnt from rows of this evaluation that the model itself was not fitted on."""
+        found = []
+        makers = dict.fromkeys(fit.known.makers + known.makers)
+        for learner in makers:
+            hits = np.intersect1d(learner.ids, held_out, assume_unique=True)
+            if len(hits):
+                file, line = sight.line_of(learner.origin, origin)
+                found.append(
+                    {
+                        "name": learner.name,
+                        "kind": learner.kind,
+                        "supervised": learner.supervised,
+                        "selects": learner.selects,
+                        "rows": len(learner.ids),
+                        "hits": len(hits),
+                        "of": len(held_out),
+                        "file": file,
+                        "line": line,
+                        "fit_line": place(learner.origin),
+                        **learner.extra,
+                    }  # fmt: skip
+                )
+        by_hand = standardised.by_hand(fit, known, self) if not any(m.kind == "transformer" for m in makers) else None
+        return found + ([by_hand] if by_hand else [])
+
+    def _resampled(self, fit: Fit, known: Known, ids: np.ndarray, origin: Origin) -> list[dict[str, Any]]:
+        """Resamplings that used rows of this evaluation and whose rows stand on either side."""
+        found = []
+        on_way = set(fit.known.resampled + known.resampled)
+        for learner in self.resamplings:
+            hits = np.intersect1d(learner.ids, ids, assume_unique=True)
+            both = np.intersect1d(hits, fit.ids, assume_unique=True)
+            if not len(hits) or not (learner in on_way or len(both) > 0.5 * len(learner.ids)):
+                continue
+            file, line = sight.line_of(learner.origin, origin)
+            made = [0 if k.made is None else int(k.made.sum()) for k in (fit.known, known)]
+            found.append(
+                {
+                    "name": learner.name,
+                    "hits": len(hits),
+                    "both": len(both),
+                    "rows": len(learner.ids),
+                    "made_train": made[0],
+                    "made_eval": made[1],
+                    "file": file,
+                    "line": line,
+                    "fit_line": place(learner.origin),
+                    "on_way": learner in on_way,
+                    **learner.extra,
+                }  # fmt: skip
+            )
+        return found
+
+    def _eval_sets(self, fit: Fit, ids: np.ndarray) -> list[dict[str, Any]]:
+        """Rows by which training was stopped that are this evaluation's rows."""
+        found = []
+        for known, stops in fit.eval_sets:
+            watched = np.setdiff1d(unique(known), fit.ids, assume_unique=True)
+            hits = len(np.intersect1d(watched, ids, assume_unique=True))
+            if hits:
+                found.append({"hits": hits, "rows": len(watched), "stops": stops})
+        return found
+
+
+def of(recorder: Any, lineage: Lineage) -> Uses:
+    """The recorder's uses of rows, made at the first call."""
+    held = lineage.parts.get("uses")
+    if held is None:
+        held = lineage.parts["uses"] = Uses(recorder, lineage)
+    return held
+
+
+def unique(known: Known) -> np.ndarray:
+    """The ids of known rows, sorted, each once; worked out once."""
+    held = known.notes.get("unique")
+    if held is None:
+        held = np.unique(known.ids)
+        held = known.notes["unique"] = held[held >= 0]
+    return held
+
+
+def counts(known: Known, ids: np.ndarray) -> np.ndarray:
+    """How often each of these (sorted) ids stands among the rows."""
+    at = np.searchsorted(ids, known.ids)
+    at = np.minimum(at, len(ids) - 1)
+    return np.bincount(at[ids[at] == known.ids], minlength=len(ids))
+
+
+def same_labels(train: Known, evaluated: Known, shared: np.ndarray) -> float | None:
+    """Share of the rows on both sides that carry the same index label there (None without labels)."""
+    a, b = train.notes.get("labels"), evaluated.notes.get("labels")
+    if a is None or b is None or len(a) != train.rows or len(b) != evaluated.rows:
+        return None
+    mine = {int(i): label for i, label in zip(train.ids, a)}
+    pairs = [(mine[int(i)], label) for i, label in zip(evaluated.ids, b) if int(i) in mine]
+    return sum(x == y for x, y in pairs) / len(pairs) if pairs else None
+
+
+def class_share(fit: Fit, shared: np.ndarray) -> float | None:
+    """The largest share that one class has among the shared rows (by the fit's y), for oversampled classes."""
+    if fit.y is None or len(fit.y) != fit.known.rows:
+        return None
+    y = fit.y[np.isin(fit.known.ids, shared)]
+    values, n = np.unique(y, return_counts=True)
+    return round(float(n.max() / n.sum()), 3) if 0 < len(values) <= 50 else None
+
+
+def place(origin: Origin) -> list[Any]:
+    """[file, line] of the innermost of the person's frames."""
+    return [origin[0][0], origin[0][1]] if origin else [None, None]
+
+
+def reference(model: Any) -> Any:
+    try:
+        return weakref.ref(model)
+    except TypeError:
+        return lambda: model
