@@ -58,3 +58,8 @@ class Summary:
     order: int = 0
     process: int = 0
     extra: dict[str, Any] = field(default_factory=dict)
+
+
+def latest(facts: list[Fact]) -> list[Fact]:
+    """The last fact of each process: for evidence that is told again and again while it grows."""
+    return list({f.process: f for f in facts}.values())

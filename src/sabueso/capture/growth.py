@@ -1,7 +1,8 @@
 """Memory that grows with the steps, and who holds it: containers of the program that get longer, and caches that never give anything back.
 
-The resident memory is read twice a second. Only once it has grown by 32 MB since the steps began are the program's own containers looked at: those that
-its modules, its running functions and the objects they hold can name. Nothing found is kept but its length, so nothing lives longer for it.
+The resident memory is read at each look of the sampler. Only once it has grown by 32 MB since the steps began are the program's own
+containers looked at: those that its modules, its running functions and the objects they hold can name. Nothing found is kept but its
+length, so nothing lives longer for it.
 """
 
 from __future__ import annotations
@@ -55,7 +56,6 @@ class Growth:
         if now is None:
             return
         self.most = max(self.most, now)
-        self.recorder.point("memory", now / 2**20, step)
         if self.first is None:
             if step >= 2 or (cpu > 3 and not step):
                 self.first, self.start_step = now, step
@@ -78,9 +78,9 @@ class Growth:
         info, code = cached.cache_info(), getattr(cached.__wrapped__, "__code__", None)
         if code is None or not is_users(code.co_filename) or not info.misses:
             return
-        held = [x for x in gc.get_referents(cached) if type(x) is dict and len(x) == info.currsize]
-        elements = [x for e in list(held[0].values())[-SAMPLED:] for x in gc.get_referents(e) if type(x) is not type] if held else []
-        each = sum(size_of(x) for x in elements if type(x).__name__ != "_lru_list_elem") / max(1, min(SAMPLED, info.currsize))
+        held = [x for x in gc.get_referents(cached) if type(x) is not dict and x is not cached.__wrapped__]  # its keys and results
+        few = held[:: max(1, len(held) // 64)]
+        each = sum(size_of(x) for x in few) / max(1, len(few)) * len(held) / max(1, info.currsize)
         self.caches[name] = {"name": name, "hits": info.hits, "misses": info.misses, "size": info.currsize, "most": info.maxsize,
                              "bytes": int(each * info.currsize), "file": absolute(code), "line": code.co_firstlineno}  # fmt: skip
 
@@ -89,17 +89,22 @@ class Growth:
         if self.first is None:
             return
         holders = []
+        self.look(0.0)
         if self.looks:
             self.census(self.recorder.step or 0)
         for (name, _), history in self.seen.items():
             (step, before), (until, after) = history[0], history[-1]
             if after.count > before.count and len(history) >= 2 and _steady(history):
                 where = grown_at(name)
-                holders.append({"name": name, "kind": after.kind, "from": before.count, "to": after.count, "bytes": after.bytes - before.bytes,
-                                "graph": after.graph, "steps": until - step, "file": where[0], "line": where[1]})  # fmt: skip
+                holders.append({
+                    "name": name, "kind": after.kind, "from": before.count, "to": after.count, "bytes": after.bytes - before.bytes,
+                    "graph": after.graph, "steps": until - step, "file": where[0], "line": where[1],
+                })  # fmt: skip
         holders.sort(key=lambda h: (-h["graph"], -h["bytes"]))
-        value = {"start": self.first, "end": self.last, "most": self.most, "steps": (self.recorder.step or 0) - self.start_step,
-                 "limit": memory_limit(), "holders": holders[:6], "caches": sorted(self.caches.values(), key=lambda c: -c["bytes"])[:4]}  # fmt: skip
+        value = {
+            "start": self.first, "end": self.last, "most": self.most, "steps": (self.recorder.step or 0) - self.start_step,
+            "limit": memory_limit(), "holders": holders[:6], "caches": sorted(self.caches.values(), key=lambda c: -c["bytes"])[:4],
+        }  # fmt: skip
         self.recorder.fact("memory_held", value, file="", line=None)
 
 

@@ -1,8 +1,8 @@
 """Loops over single elements: does a line that is hot read arrays one element at a time where one call on the whole would do?
 
-Told from the text of the loop and the types of the names in its frame; nothing is run. A loop is left alone where a turn needs the turn before (an
-array that is written and read, a name carried on other than by a running sum, minimum or maximum), where it may end early, and where it
-calls anything but arithmetic: then there may be no other way.
+Told from the text of the loop and the types of the names in its frame; nothing is run. A loop is left alone where a turn needs the turn
+before (an array that is written and read, a name carried on other than by a running sum, minimum or maximum), where it may end early,
+and where it calls anything but arithmetic: then there may be no other way.
 """
 
 from __future__ import annotations

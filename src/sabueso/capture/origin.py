@@ -62,8 +62,8 @@ def absolute(code: CodeType) -> str:
 def names_in(frame: FrameType) -> dict[str, Any]:
     """A copy of the local names of a frame that goes on running.
 
-    Asking a function's frame for `f_locals` leaves a dictionary in it that keeps every local alive until the function returns; so it is emptied
-    again, unless the program holds it itself (`locals()`).
+    Asking a function's frame for `f_locals` leaves a dictionary in it that keeps every local alive until the function returns; so it is
+    emptied again, unless the program holds it itself (`locals()`).
     """
     held = frame.f_locals
     names = dict(held)

@@ -1,7 +1,8 @@
 """The three random streams of a program kept and put back exactly: Python's `random`, NumPy's global state and torch's default generator.
 
 NumPy's and Python's Mersenne twisters are 2,500 bytes each; copying them raw takes under a microsecond where `get_state()` takes 90 and
-`getstate()` 18. The layouts are proved on private generators first; where the proof fails, or the bit generator was swapped, the public calls serve.
+`getstate()` 18. The layouts are proved on private generators first; where the proof fails, or the bit generator was swapped, the public
+calls serve.
 """
 
 from __future__ import annotations

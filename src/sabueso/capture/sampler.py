@@ -1,7 +1,8 @@
 """Where the time goes: the main thread's stack, looked at 20 times a second from a thread of ours, and the memory it takes.
 
-Each look is worth the CPU seconds that the main thread used since the last one (so a busy machine does not distort the shares). Importing is left
-out. The thread is no `threading.Thread`, so the program does not meet it when it counts its own; it draws nothing, locks nothing and imports nothing.
+Each look is worth the CPU seconds that the main thread used since the last one (so a busy machine does not distort the shares).
+Importing is left out. The thread is no `threading.Thread`, so the program does not meet it when it counts its own; it draws no random
+number, takes no lock of the program's and imports nothing.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class Line(NamedTuple):
 
 
 class Spent:
-    """CPU seconds at one line: `own` while it was the innermost line of the person's, `all` with what it called, `train` the part in training."""
+    """CPU seconds at one line: `own` while it was the innermost of the person's lines, `all` with what it called, `train` in training."""
 
     __slots__ = ("own", "all", "train", "looks", "rows", "fed")
 
@@ -94,7 +95,7 @@ class Sampler:
                     self._next_tell *= 2
                     self.tell()
                 if began - self._began > self._next_memory:
-                    self._next_memory = began - self._began + max(MEMORY_EVERY, (began - self._began) / 500)
+                    self._next_memory = began - self._began + min(MEMORY_EVERY, (began - self._began) / 100)
                     self.growth.look(self.cpu)
             except Exception as error:
                 self.recorder.own_error("sampler", error)
@@ -138,7 +139,7 @@ class Sampler:
             self._ask(frame, users)
 
     def _walk(self, frame: FrameType | None) -> tuple[set[str], list[Line], Line | None]:
-        """What kinds of frames are on the stack, the person's lines (innermost first, each once), and the outermost line that a loader called."""
+        """The kinds of frames on the stack, the person's lines (innermost first), and the outermost line that a loader called."""
         marks: set[str] = set()
         users: dict[Line, None] = {}
         fed, last, leaf = None, None, True
