@@ -174,3 +174,8 @@ def matrices(initial_weights: Fact) -> set[str]:
         for p in initial_weights["parameters"]
         if len(p["shape"]) >= 2 and min(p["shape"][:2]) > 1 and p["trainable"] and p["class"] not in ("Embedding", "EmbeddingBag") and p["std"] > 0
     }
+
+
+def rate_of_steps(initial_weights: Fact) -> str:
+    """What the size of a step follows: 'gradient' (SGD), 'search' (a line search sets it), or 'rate' (Adam and its kin divide by the gradient's size)."""
+    return {"SGD": "gradient", "ASGD": "gradient", "LBFGS": "search"}.get(initial_weights["class"], "rate")

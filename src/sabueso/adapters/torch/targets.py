@@ -41,7 +41,7 @@ class Targets:
         if self.function in CLASSES and prediction.dim() > 1:
             self.add_classes(prediction, target)
         elif target.numel() and target.is_floating_point() and target.dim() < 6:
-            rows = target.double().reshape(target.shape[0] if target.dim() > 1 else -1, -1)
+            rows = target.double().reshape(target.shape[0] if target.dim() > 1 else target.numel(), -1)
             rows = rows if rows.shape[1] <= WIDEST else rows.reshape(-1, 1)
             if self.sum is None or self.sum.shape[0] != rows.shape[1]:
                 self.sum = self.square = torch.zeros(rows.shape[1], dtype=torch.float64)

@@ -10,7 +10,7 @@ import numpy as np
 from ...catalogue import check
 from ...events import Fact, Series
 from ...findings import Finding
-from ...learning import Training, harm, matrices, trainings, within
+from ...learning import Training, harm, matrices, rate_of_steps, trainings, within
 
 RECURRENT = ("RNN", "LSTM", "GRU")
 
@@ -90,7 +90,7 @@ def learning_rate_too_high(
         top = highest(training)
         if np.isfinite(top) and top < rise * training.losses[0]:
             continue
-        if recurrent(began) and not adaptive(began):
+        if recurrent(began) and rate_of_steps(began) == "gradient":
             continue  # the gradient grows through time: exploding-gradient
         yield finding(training, began, ratios, step, top, wrong, experiment or [])
         return
@@ -116,11 +116,6 @@ def highest(training: Training) -> float:
 
 def recurrent(began: Fact) -> bool:
     return any(p["class"] in RECURRENT for p in began["parameters"])
-
-
-def adaptive(began: Fact) -> bool:
-    """Does the size of the gradient not matter to the size of a step?"""
-    return began["class"] not in ("SGD", "ASGD", "LBFGS")
 
 
 def finding(training: Training, began: Fact, ratios: list[float], step: int, top: float, wrong: Any, experiment: list[Fact]) -> Finding:
