@@ -73,6 +73,8 @@ VOCABULARY: dict[str, Term] = {
     "weight_gradient": Term("series", "l2 norm", "norm of a parameter's gradient in sampled steps", "torch"),
     "weight_norm": Term("series", "l2 norm", "norm of a parameter after sampled steps", "torch"),
     # ---- torch: data
+    "nonfinite_found": Term("fact", "", "values not finite in data or weights: where (batch, parameter, buffer, table), tensor, rows, count, spot"),
+    "nonfinite_step": Term("fact", "", "a step that made parameters non-finite, taken apart: births (operation, operands, rows), ran, equal", "torch"),
     # ---- sklearn and row lineage
     "choice": Term("fact", "", "models fitted on the same rows and compared on the same others, and whether those also gave the report", "sklearn"),
     "counterfactual": Term("fact", "", "a score with the fault and with it mended, tried at the end: fault, pair, before, after, how", "sklearn"),

@@ -52,7 +52,10 @@ class Tables:
         file, line = user_line()
         source = Source(name, summarise.height(frame), summarise.columns_of(frame), file, line)
         self.recorder.fact("table_read", {"table": name, "how": how, "rows": source.rows, "columns": source.columns[:200], **more}, file=file, line=line)
-        lineage.of(self.recorder).register_source(frame, name=name, kind="file", file=file, line=line)
+        try:
+            lineage.of(self.recorder).register_source(frame, name=name, kind="file", file=file, line=line)
+        except Exception as error:  # nested values: rows of this table can't be followed
+            self.recorder.own_error("lineage", error, turn_off=False)
         if len(self.sources) < 200:
             self.sources.append(source)
             self._remember(frame, source)

@@ -1,0 +1,56 @@
+"""Lines of the person's own source that made something: looked for only once a fault is known."""
+
+from __future__ import annotations
+
+import ast
+import os
+import sys
+from collections.abc import Iterator
+
+from .origin import is_users
+
+MOST_FILES = 30
+MOST_BYTES = 400_000
+
+
+def sources() -> Iterator[tuple[str, ast.Module]]:
+    """(file, syntax tree) of the person's modules, the program itself first."""
+    files = [getattr(sys.modules.get(name), "__file__", None) for name in ["__main__", *list(sys.modules)]]
+    for file in list(dict.fromkeys(os.path.abspath(f) for f in files if f and f.endswith(".py") and is_users(f)))[:MOST_FILES]:
+        try:
+            if os.path.getsize(file) <= MOST_BYTES:
+                with open(file, encoding="utf-8") as opened:
+                    yield file, ast.parse(opened.read())
+        except (OSError, SyntaxError, ValueError):
+            continue
+
+
+def assigned(name: str) -> tuple[str, int] | None:
+    """Where a variable or attribute of that name is first given a value."""
+    last = name.rpartition(".")[2].partition("[")[0]
+    for file, tree in sources():
+        for node in ast.walk(tree):
+            targets = node.targets if isinstance(node, ast.Assign) else []
+            flat = [t for target in targets for t in (target.elts if isinstance(target, ast.Tuple) else [target])]
+            if any(isinstance(t, ast.Name) and t.id == last or isinstance(t, ast.Attribute) and t.attr == last for t in flat):
+                return file, node.lineno
+    return None
+
+
+def listing() -> tuple[str, int] | None:
+    """Where files are listed in the order of their names, without a key that reads numbers as numbers."""
+    for file, tree in sources():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and called(node) in ("sorted", "sort") and not any(k.arg == "key" for k in node.keywords):
+                if any(isinstance(n, ast.Call) and called(n) in ("glob", "rglob", "iglob", "listdir", "iterdir", "scandir", "walk") for n in ast.walk(node)):
+                    return file, node.lineno
+    for file, tree in sources():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and called(node) in ("glob", "rglob", "iglob", "listdir", "iterdir", "scandir", "sorted"):
+                return file, node.lineno
+    return None
+
+
+def called(node: ast.Call) -> str:
+    """The last name of what is called."""
+    return node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id if isinstance(node.func, ast.Name) else ""
