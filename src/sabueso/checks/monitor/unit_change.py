@@ -1,0 +1,107 @@
+"""unit-change."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from ...catalogue import check
+from ...events import Fact
+from ...findings import Finding
+from ...shifts import Rescaled, Segment, harm, rescaled, segments, shown
+
+
+@check(stage="monitor", severity="error", leads_to=("covariate-drift", "concept-drift", "unscaled-input", "label-drift", "misleading-metric"))
+def unit_change(inputs: list[Fact], *, least: int = 8, clear: float = 4.0) -> Iterator[Finding]:
+    """A column comes in another unit than the one that the model learnt.
+
+    What it means
+    -------------
+    From some row on (or in all rows of a later table) a column's values are those of the fit times a constant: mg/dL and mmol/L, Pa and hPa.
+
+    Why it is bad
+    -------------
+    Every such row lies in a place where the model has seen nothing, or beyond its last split, and is answered alike.
+
+    Evidence
+    --------
+    The medians and the factor between them. All quantiles from 15 to 85 per cent must agree with those of the fit after division by the
+    factor. Spoken of factors over 4 that are known between customary units, of other factors over 5 where the rows break off sharply, and of
+    smaller ones only where the model's error rises too.
+
+    Remedy
+    ------
+    Convert the rows named back where they are read.
+
+    Fault
+    -----
+        import numpy as np
+        import pandas as pd
+        from sklearn.linear_model import LinearRegression
+        rng = np.random.default_rng(0)
+        def visits(n):
+            return pd.DataFrame({"glucose": rng.normal(120, 25, n), "age": rng.uniform(20, 80, n)})
+        past, later = visits(500), visits(200)
+        later.loc[120:, "glucose"] /= 18.016
+        model = LinearRegression().fit(past, 0.05 * past["glucose"] + rng.normal(size=500))
+        print(model.predict(later).mean())  # sabueso: unit-change
+
+    Control
+    -------
+        import numpy as np
+        import pandas as pd
+        from sklearn.linear_model import LinearRegression
+        rng = np.random.default_rng(0)
+        def visits(n):
+            return pd.DataFrame({"glucose": rng.normal(120, 25, n), "age": rng.uniform(20, 80, n)})
+        past, later = visits(500), visits(200)
+        later.loc[120:, "glucose"] += 6
+        model = LinearRegression().fit(past, 0.05 * past["glucose"] + rng.normal(size=500))
+        print(model.predict(later).mean())
+
+    References
+    ----------
+    Polyzotis et al., Data validation for machine learning, 2019.
+    """
+    told: set[tuple[int, str]] = set()
+    for fact in inputs:
+        for column in fact["columns"]:
+            if column["kind"] != "number" or (fact["number"], column["name"]) in told:
+                continue
+            found = _rescaled(fact, column, inputs, least, clear)
+            if found is not None:
+                told.add((fact["number"], column["name"]))
+                yield _finding(fact, column, *found)
+
+
+def _rescaled(fact: Fact, column: dict[str, Any], inputs: list[Fact], least: int, clear: float) -> tuple[Segment, Rescaled] | None:
+    """The first segment of a column whose values are rescaled beyond doubt."""
+    for segment in segments(column):
+        if segment.count < least or len(column["ref"].get("grid", ())) < 21:
+            continue
+        found = rescaled(column["ref"]["grid"], segment.grid)
+        if found is None:
+            continue
+        size = abs(math.log(found.factor))
+        sure = found.unit and (size > math.log(clear) or found.offset)
+        sharp = segment.what != "all" and size > math.log(5) and found.misfit < 0.25
+        if sure or sharp or (found.unit and harm(fact, inputs, segment) is not None):
+            return segment, found
+    return None
+
+
+def _finding(fact: Fact, column: dict[str, Any], segment: Segment, found: Rescaled) -> Finding:
+    name, usual, now = column["name"], column["ref"]["grid"][10], segment.grid[10]
+    since = f" from row {segment.rows[0]} on" if segment.what == "moved" and segment.rows else ""
+    factor = found.factor if found.factor >= 1 else 1 / found.factor
+    by = f"{shown(factor)} times {'larger' if found.factor >= 1 else 'smaller'}" if not found.offset else f"{shown(found.factor)} x + {shown(found.offset)}"
+    unit = f" ({found.unit})" if found.unit else ""
+    back = f"/ {shown(found.factor)}" if found.factor >= 1 else f"* {shown(1 / found.factor)}"
+    return Finding(
+        says=f"{name}{since} is {by} than where {fact['model']} was fitted{unit}: {segment.count} of {fact['rows']} rows",
+        place=fact.place.but(column=name, row=segment.rows or None, stage="monitor"),
+        evidence=[(f"median of {name} at fit", shown(usual), None), (f"median of {name} in these rows", shown(now), shown(usual)),
+                  ("factor", shown(found.factor), 1), ("rows", segment.count, 0), ("misfit of the quantiles after conversion", shown(found.misfit), "< 0.35")],
+        remedy=f"convert these rows where they are read: {name} {back}", confidence=0.95 if found.unit else 0.8, verified="fact",
+    )  # fmt: skip

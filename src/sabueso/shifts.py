@@ -1,0 +1,128 @@
+"""Shifts: what a stream of `inputs` says of its columns: which rows moved, by which factor, and did it do harm?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from . import drift
+from .events import Fact
+
+# the factor between two customary units of one quantity; the other direction is its inverse
+UNITS = {
+    18.016: "mg/dL and mmol/L of glucose", 88.42: "mg/dL and µmol/L of creatinine", 38.67: "mg/dL and mmol/L of cholesterol",
+    88.57: "mg/dL and mmol/L of triglycerides", 17.1: "mg/dL and µmol/L of bilirubin", 2.8: "mg/dL and mmol/L of urea nitrogen",
+    6.006: "mg/dL and mmol/L of urea", 59.48: "mg/dL and µmol/L of urate", 1.609344: "miles and km", 3.28084: "m and feet",
+    2.54: "inches and cm", 25.4: "inches and mm", 0.9144: "yards and m", 2.20462: "kg and pounds", 28.3495: "ounces and g",
+    3.6: "m/s and km/h", 1.852: "knots and km/h", 1.94384: "m/s and knots", 2.23694: "m/s and mph", 4.184: "kcal and kJ", 3.785: "gallons and litres",
+    4.546: "imperial gallons and litres", 6.89476: "psi and kPa", 14.5038: "bar and psi", 7.50062: "kPa and mmHg", 133.322: "mmHg and Pa",
+    33.8639: "inHg and hPa", 1.01325: "atm and bar", 10.7639: "m2 and square feet", 4046.86: "acres and m2", 2.47105: "ha and acres",
+    57.29578: "degrees and radians", 60.0: "minutes and seconds or hours", 3600.0: "hours and seconds", 24.0: "days and hours",
+    1440.0: "days and minutes", 86400.0: "days and seconds", 7.0: "weeks and days", 12.0: "years and months", 365.25: "years and days",
+    10.0: "a tenfold prefix", 100.0: "per cent and a share, or cm and m", 1000.0: "a thousandfold prefix", 1e6: "a millionfold prefix",
+    1024.0: "KiB and bytes", 1.35962: "kW and metric horse power", 3.412: "W and BTU/h", 427.0: "kcal and kgm",
+}  # fmt: skip
+AFFINE = ((1.8, 32.0, "Celsius and Fahrenheit"), (1.0, 273.15, "Celsius and kelvin"))
+CENTRE = slice(3, 18)  # quantiles 15 to 85 of the grid of 21: the ends are at the mercy of single rows
+
+
+@dataclass(frozen=True, slots=True)
+class Rescaled:
+    """Later values are earlier ones times `factor` (plus `offset`); `unit` names the pair where it is known."""
+
+    factor: float
+    offset: float
+    unit: str
+    misfit: float  # what is left between both distributions, as a share of the value or of the spread
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Rows of a column that stand apart: all of them, those after a break, or those beyond the range of the fit."""
+
+    what: str
+    count: int
+    rows: list[int]
+    grid: list[float]
+    counts: list[int] | None = None
+
+
+def segments(column: dict[str, Any]) -> Iterator[Segment]:
+    """A numeric column's rows that may have moved together, the sharpest first."""
+    moved, beyond = column.get("moved"), column.get("beyond")
+    if moved:
+        yield Segment("moved", moved["count"], moved["rows"], moved["grid"], moved["counts"])
+    if beyond and (not moved or abs(beyond["count"] - moved["count"]) > 0.1 * moved["count"]):
+        yield Segment("beyond", beyond["count"], beyond["rows"], beyond["grid"])
+    if "cur_counts" in column:
+        yield Segment("all", column["cur"]["count"] - column["cur"]["missing"], [], column["cur"]["grid"], column["cur_counts"])
+
+
+def moved_by(column: dict[str, Any], segment: Segment) -> drift.Moved:
+    """The drift of a segment against the fit."""
+    return drift.numbers(column["ref_counts"], segment.counts) if segment.counts else drift.Moved()
+
+
+def rescaled(reference: list[float], current: list[float]) -> Rescaled | None:
+    """The change of unit that makes two columns of quantiles agree; None if there is none, or none is needed."""
+    r, c = np.array(reference)[CENTRE], np.array(current)[CENTRE]
+    if len(r) < 10 or len(c) != len(r):
+        return None
+    spread = max(float(np.ptp(r)), 1e-12)
+    for slope, offset, unit in AFFINE:
+        for a, b in ((slope, offset), (1 / slope, -offset / slope)):
+            if np.abs(c - (a * r + b)).max() < 0.25 * spread * a and np.abs(c - r).min() > 0.5 * spread:
+                return Rescaled(a, b, unit, float(np.abs(c - (a * r + b)).max() / spread))
+    if (r == 0).any() or (np.sign(r) != np.sign(r[0])).any() or (np.sign(c) != np.sign(r[0])).any() or (c == 0).any():
+        return None
+    logs = np.log(np.abs(c / r))
+    factor = float(np.exp(np.median(logs)))
+    misfit = float(np.ptp(logs))
+    unit = unit_of(factor)
+    # a tight column (pressure, body heat) fits any factor: its own spread must have been stretched too
+    stretched = float(np.ptp(c)) / spread / factor
+    if abs(math.log(factor)) < math.log(1.5) or misfit > 0.35 or not 0.5 < stretched < 2:
+        return None
+    return Rescaled(factor, 0.0, unit, misfit)
+
+
+def unit_of(factor: float, within: float = 0.06) -> str:
+    """The pair of units that a factor stands for, either way; empty if it is none that we know."""
+    best = min(UNITS, key=lambda u: min(abs(math.log(factor / u)), abs(math.log(factor * u))))
+    return UNITS[best] if min(abs(math.log(factor / best)), abs(math.log(factor * best))) < math.log(1 + within) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Harm:
+    """Error after and before the rows moved, and how it is known."""
+
+    before: float
+    after: float
+    how: str
+
+
+def harm(fact: Fact, others: list[Fact], segment: Segment | None = None) -> Harm | None:
+    """Is the model worse on these rows? From the truth that the program itself compared with; None where it is not, or nothing is known."""
+    truth = fact.get("truth") or {}
+    change = truth.get("change")
+    if change and change["error_after"] > 1.4 * change["error_before"]:
+        return Harm(change["error_before"], change["error_after"], "rows before and after the break")
+    known = [o["truth"]["error"] for o in others if o is not fact and o["number"] == fact["number"] and (o.get("truth") or {}).get("rows", 0) >= 30]
+    if "error" in truth and truth["rows"] >= 20 and known and truth["error"] > 1.4 * min(known):
+        return Harm(min(known), truth["error"], "another part of the rows, same model")
+    return None
+
+
+def unharmed(fact: Fact) -> bool:
+    """Was the truth known, and the error the same along the rows?"""
+    truth = fact.get("truth") or {}
+    return truth.get("rows", 0) >= 100 and "error" in truth and not truth.get("change")
+
+
+def shown(number: float) -> float:
+    """A number with four digits."""
+    return float(f"{number:.4g}")
