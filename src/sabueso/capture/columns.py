@@ -160,10 +160,11 @@ def _missing(ref: Reference, told: dict[str, Any], gap: np.ndarray, rows: np.nda
     if not gap.any():
         return False
     where = np.flatnonzero(gap)
-    told["missing_rows"] = rows[where[:ROWS]].tolist()
     found = split(gap.astype(np.float64), ref.missing / max(ref.count, 1))
     if found is not None:
+        where = where[(where >= found[0]) & (where < found[1])]
         told["missing_from"] = {"row": int(rows[found[0]]), "before": found[2], "after": found[3], "count": found[1] - found[0]}
+    told["missing_rows"] = rows[where[:ROWS]].tolist()
     return bool(gap.mean() > ref.missing / max(ref.count, 1) + 0.02)
 
 

@@ -134,6 +134,22 @@ class Flow:
         self.spent += time.perf_counter() - began
         return model
 
+    def held(self, x: Any, y: Any) -> Model:
+        """The sketch of rows that a model not yet there is trained on."""
+
+        class Coming:
+            """Stands for the model until it is there."""
+
+        coming = Coming()
+        model = self.fitted(coming, x, y)
+        self.models.pop(id(coming), None)
+        return model
+
+    def adopt(self, owner: Any, model: Model, classifier: bool = False) -> None:
+        """The model that came of it."""
+        model.cls, model.ref, model.classifier = type(owner).__name__, _weak(owner), classifier
+        self.models[id(owner)] = model
+
     def _target(self, y: Any) -> Reference | None:
         got = columns(y) if y is not None else None
         return reference("target", 0, got[0]) if got else None

@@ -1,0 +1,83 @@
+"""XGBoost's own training interface: the rows behind a DMatrix that is trained on or predicted."""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from ..capture.around import Patches
+from ..capture.calling import direct
+from ..capture.flow import Flow
+from ..capture.recorder import Recorder, guarded
+
+LIBRARIES = ("xgboost",)
+PROVIDES = ("inputs",)
+MOST = 2000  # matrices whose data are known; of each only a sketch or a weak reference is kept
+
+
+class Matrices:
+    """What each DMatrix was made of: the table by weak reference, a small one (a request's row) by copy."""
+
+    def __init__(self) -> None:
+        self.held: dict[int, tuple[Any, Any, Any]] = {}
+
+    def built(self, token: Any, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """A DMatrix was made: (self, data, label=..)."""
+        data = args[1] if len(args) > 1 else kwargs.get("data")
+        label = args[2] if len(args) > 2 else kwargs.get("label")
+        if not direct() or data is None or not hasattr(data, "shape"):
+            return
+        if len(self.held) > MOST:
+            self.held = {k: v for k, v in self.held.items() if v[0]() is not None}
+        kept = data.copy() if data.size <= 4096 else data  # an array that lives only in the DMatrix's own call
+        self.held[id(args[0])] = (weakref.ref(args[0]), _ref(data, kept), label)
+
+    def of(self, matrix: Any) -> tuple[Any, Any]:
+        """(table, label) of a DMatrix, where they are still there."""
+        known = self.held.get(id(matrix))
+        return (known[1](), known[2]) if known is not None and known[0]() is matrix else (None, None)
+
+
+def _ref(data: Any, kept: Any) -> Callable[[], Any]:
+    if kept is not data:
+        return lambda: kept
+    try:
+        return weakref.ref(data)
+    except TypeError:
+        return lambda: None
+
+
+def install(recorder: Recorder) -> Callable[[], None]:
+    """Hook DMatrix, `train` and `Booster.predict`."""
+    patches, flow, guard, matrices = Patches(), Flow.of(recorder), guarded("xgboost_calls", recorder), Matrices()
+    library = sys.modules["xgboost"]
+
+    def trains(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        matrix = args[1] if len(args) > 1 else kwargs.get("dtrain")
+        data, label = matrices.of(matrix) if direct() else (None, None)
+        return None if data is None else flow.held(data, label)
+
+    def trained(token: Any, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        if token is not None:
+            params = args[0] if args else kwargs.get("params") or {}
+            flow.adopt(result, token, classifier="binary" in str(params.get("objective", "")) or "multi" in str(params.get("objective", "")))
+
+    def predicts(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        matrix = args[1] if len(args) > 1 else kwargs.get("data")
+        if not direct():
+            return None
+        data = matrix if hasattr(matrix, "shape") else matrices.of(matrix)[0]
+        return (flow.fed(args[0], "predict", data),) if data is not None else None
+
+    def predicted(token: Any, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        if token is not None:
+            flow.answered(args[0], "predict_proba" if getattr(flow.model(args[0], False), "classifier", False) else "predict", result, token[0])
+
+    if recorder.wants("inputs"):
+        patches.around(library.DMatrix, "__init__", None, guard(matrices.built))
+        patches.around(library, "train", guard(trains), guard(trained))
+        patches.around(library.Booster, "predict", guard(predicts), guard(predicted))
+        patches.around(library.Booster, "inplace_predict", guard(predicts), guard(predicted))
+    return patches.undo
