@@ -138,6 +138,7 @@ class Estimators:
             note_labels(result, linked)
             if made is not None and known.table is not None and linked.table is not None:
                 made.selects = made.selects or learning.selects(known.table, linked.table)
+                made.extra |= {"columns": known.table.width, "kept": linked.table.width}
 
     def learner_of(self, owner: Any) -> Learner | None:
         """What a transformer learnt from; for a model that also transforms (LDA, PLS) its fit."""

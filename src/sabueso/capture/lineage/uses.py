@@ -61,6 +61,7 @@ class Uses:
         self.fits: dict[int, tuple[Any, Fit]] = {}  # by id of the model
         self.resamplings: list[Learner] = []
         self.evaluations: list[tuple[Fit, Known, int, str]] = []
+        self.history: list[np.ndarray] = []  # the rows of earlier fits
         self.count = self.pairs = 0
         self.spent = 0.0
 
@@ -79,6 +80,8 @@ class Uses:
         self.count += 1
         fit = Fit(self.count, name, known, ids, origin, supervised, y)
         self.fits[id(model)] = (reference(model), fit)
+        if len(self.history) < 300:
+            self.history.append(ids)
         return fit
 
     def fit_of(self, model: Any) -> Fit | None:
@@ -117,11 +120,19 @@ class Uses:
             "eval_rows": known.rows, "eval_distinct": len(ids), "shared": len(shared), "exact": fit.known.exact and known.exact,
             "bits": round(min(fit.known.bits, known.bits), 1), "source_kind": known.source.kind, "train_line": place(fit.origin),
             "eval_line": place(origin), "learners": self._learners(fit, known, held_out, ids, origin),
+            "clean_learners": self._clean(fit, known, held_out),
             "resampled": self._resampled(fit, known, ids, origin), "eval_sets": self._eval_sets(fit, ids),
         }  # fmt: skip
         if len(shared) and how != "folds":
             pair |= self._overlap(fit, known, shared, x)
+            if len(shared) == len(ids) < len(fit.ids):
+                pair["left_out_before"] = sum(not len(np.intersect1d(f, ids, assume_unique=True)) for f in self.history if f is not fit.ids)
         return pair
+
+    def _clean(self, fit: Fit, known: Known, held_out: np.ndarray) -> list[list[Any]]:
+        """Where those learners were fitted that saw none of the rows held out."""
+        makers = dict.fromkeys(fit.known.makers + known.makers)
+        return [place(m.origin) for m in makers if not len(np.intersect1d(m.ids, held_out, assume_unique=True))]
 
     def _overlap(self, fit: Fit, known: Known, shared: np.ndarray, x: Any) -> dict[str, Any]:
         """How the rows on both sides came there: cut twice from one table, or repeated in it."""

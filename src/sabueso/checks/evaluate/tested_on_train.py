@@ -1,0 +1,98 @@
+"""tested-on-train."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ... import row_uses
+from ...catalogue import check
+from ...events import Fact
+from ...findings import Finding
+
+
+@check(stage="evaluate", severity="error", leads_to=("misleading-metric",))
+def tested_on_train(row_use: list[Fact], *, held_out: list[Fact] | None = None, least: int = 8) -> Iterator[Finding]:
+    """A model is judged on rows that it was fitted on, though others had been set aside.
+
+    What it means
+    -------------
+    The rows of the final score are all among the model's training rows: it was fitted anew on everything, or the wrong part was passed.
+
+    Why it is bad
+    -------------
+    The score measures memory. A model that overfits gets the best one.
+
+    Evidence
+    --------
+    Identity of rows. Printing a training score beside a test score is fine and not spoken of: the model must have no evaluation on other
+    rows, the judged rows must be a part that earlier fits left out or that was split off, or a part split off must lie unused.
+
+    Remedy
+    ------
+    Fit on the training part alone before the last score, or pass the part that was held out.
+
+    Fault
+    -----
+        import numpy as np
+        from sklearn.model_selection import cross_val_score, train_test_split
+        from sklearn.ensemble import ExtraTreesRegressor
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(400, 4))
+        y = X[:, 0] + rng.normal(size=400)
+        X_fit, X_test, y_fit, y_test = train_test_split(X, y, random_state=0)
+        model = ExtraTreesRegressor(10, random_state=0)
+        print(cross_val_score(model, X_fit, y_fit).mean())
+        model.fit(X, y)  # sabueso: tested-on-train
+        print(model.score(X_test, y_test))
+
+    Control
+    -------
+        import numpy as np
+        from sklearn.model_selection import cross_val_score, train_test_split
+        from sklearn.ensemble import ExtraTreesRegressor
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(400, 4))
+        y = X[:, 0] + rng.normal(size=400)
+        X_fit, X_test, y_fit, y_test = train_test_split(X, y, random_state=0)
+        model = ExtraTreesRegressor(10, random_state=0)
+        print(cross_val_score(model, X_fit, y_fit).mean())
+        model.fit(X_fit, y_fit)
+        print(model.score(X_test, y_test), model.score(X_fit, y_fit))
+
+    References
+    ----------
+    Kapoor and Narayanan, Leakage and the reproducibility crisis in machine-learning-based science (2023), L1.1.
+    """
+    judged = row_uses.cleanly_judged(row_use)
+    unused = [h for h in held_out or () if not h["used"] and h["rows"] >= least]
+    for pair in row_use:
+        if pair["how"] == "folds" or not pair["supervised"] or pair["fit"] in judged or pair["eval_distinct"] < least:
+            continue
+        if pair["shared"] < pair["eval_distinct"]:
+            continue
+        strict = pair["eval_distinct"] < 0.75 * pair["train_distinct"]
+        if strict and pair.get("left_out_before"):
+            yield told(pair, f"It was left out of {pair['left_out_before']} earlier fits, then taken in on", pair["train_line"], 0.95)
+            return
+        if unused and pair["scored"] and not strict and not any(row_uses.clean(p) for p in row_use):
+            yield told(
+                pair,
+                f"The {unused[0]['rows']} rows set aside as {unused[0]['name']!r} are never looked at; fitted on",
+                pair["eval_line"],
+                0.9,
+            )
+            return
+
+
+def told(pair: Fact, how: str, line: list[object], confidence: float) -> Finding:
+    """The finding of one pair, at the line that is to be changed."""
+    part = pair.get("part")
+    name = f"{part['name']!r}" if part else "the evaluation"
+    return Finding(
+        says=f"All {pair['eval_distinct']} rows of {name} are training rows of {pair['model']}. {how} {row_uses.where(pair['train_line'])}.",
+        place=pair.place.but(file=line[0], line=line[1], row=row_uses.rows_of(pair)),
+        evidence=[("rows judged that were trained on", pair["shared"], 0), ("rows judged", pair["eval_rows"], None),
+                  ("rows trained on", pair["train_rows"], pair["train_rows"] - pair["shared"] if pair["shared"] < pair["train_distinct"] else None)],
+        remedy="Fit on the training part alone before the last score, or give the score the part that was held out.",
+        confidence=confidence, verified="fact",
+    )  # fmt: skip

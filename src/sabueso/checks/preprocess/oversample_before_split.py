@@ -1,0 +1,91 @@
+"""oversample-before-split."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ... import row_uses
+from ...catalogue import check
+from ...events import Fact
+from ...findings import Finding
+
+
+@check(stage="preprocess", severity="error", leads_to=("split-overlap", "duplicate-rows", "tested-on-train", "class-imbalance"))
+def oversample_before_split(row_use: list[Fact], *, least: int = 5) -> Iterator[Finding]:
+    """Rows were repeated or made up from others before the split, so that copies of one row stand on both sides.
+
+    What it means
+    -------------
+    A resampler balanced the classes over the whole table; the split then sent copies (or mixtures) of a row to training and to evaluation.
+
+    Why it is bad
+    -------------
+    The model is judged on rows that it has seen, all of the rare class, and on a base rate that will never be met: recall looks near perfect.
+
+    Evidence
+    --------
+    Which rows the resampler drew from, how often training repeats rows beyond their table's count, and how many of the evaluation's rows
+    have a copy or an offspring in training.
+
+    Remedy
+    ------
+    Split first, resample the training part alone (with imbalanced-learn's own pipeline within cross-validation), judge on the real rate.
+
+    Fault
+    -----
+        import numpy as np
+        from sklearn.model_selection import train_test_split
+        from sklearn.tree import DecisionTreeClassifier
+        from sklearn.utils import resample
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(600, 4))
+        y = (X[:, 0] + rng.normal(size=600) > 2).astype(int)
+        more = resample(np.flatnonzero(y == 1), n_samples=500, random_state=0)
+        rows = np.concatenate([np.flatnonzero(y == 0), more])
+        a, b, c, d = train_test_split(X[rows], y[rows], random_state=0)  # sabueso: oversample-before-split
+        print(DecisionTreeClassifier().fit(a, c).score(b, d))
+
+    Control
+    -------
+        import numpy as np
+        from sklearn.model_selection import train_test_split
+        from sklearn.tree import DecisionTreeClassifier
+        from sklearn.utils import resample
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(600, 4))
+        y = (X[:, 0] + rng.normal(size=600) > 2).astype(int)
+        a, b, c, d = train_test_split(X, y, random_state=0)
+        more = resample(np.flatnonzero(c == 1), n_samples=400, random_state=0)
+        rows = np.concatenate([np.flatnonzero(c == 0), more])
+        print(DecisionTreeClassifier().fit(a[rows], c[rows]).score(b, d))
+
+    References
+    ----------
+    imbalanced-learn, Common pitfalls and recommended practices: data leakage.
+    """
+    for pair in row_use:
+        if not pair["supervised"]:
+            continue
+        known = [r for r in pair["resampled"] if r.get("extra_rows", 0) and (r["both"] >= least or (r["on_way"] and r["hits"] >= least))]
+        repeated = row_uses.made_twice(pair) and pair["twice"] >= least and (pair.get("class_share") or 0) > 0.9
+        if known:
+            r = max(known, key=lambda k: k["hits"])
+            place = row_uses.at(r)
+            says = f"{r['name']} made {r['extra_rows']} rows out of rows of which {r['hits']} are judged"
+        elif repeated:
+            place = row_uses.part_place(pair).but(stage="preprocess")
+            says = f"Training repeats {pair['repeated_in_train']} rows, nearly all of one class, and {pair['twice']} of them are judged"
+        else:
+            continue
+        evidence = [("rows judged with a copy or offspring in training", pair.get("eval_twins") or known[0]["hits"], 0),
+                    ("rows judged", pair["eval_rows"], None), ("rows of the table that training repeats", pair.get("repeated_in_train", 0), 0)]  # fmt: skip
+        if known:
+            evidence.append(("rows added by the resampling", known[0]["extra_rows"], 0))
+        yield Finding(
+            says=f"{says} by {pair['model']} ({row_uses.where(pair['eval_line'])}): copies stand on both sides of the split.",
+            place=place.but(row=row_uses.rows_of(pair)),
+            evidence=evidence,
+            remedy="Split first; resample the training part only, and leave the evaluation at its real rate.",
+            confidence=0.96, verified="fact",
+        )  # fmt: skip
+        return
