@@ -101,6 +101,7 @@ class Clearing:
         now = gradients(held)
         empty = not any(any(v or ()) for v in now.values())
         held.empty += empty
+        held.looked += 1
         if kept.after is not None and self.count < MOST_FACTS:
             self.count += 1
             value = {"optimizer": held.number, "class": held.cls, "cleared": kept.cleared, "carried": kept.carried and not kept.changed,

@@ -81,6 +81,8 @@ class Evaluation:
 
     def no_grad(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """no_grad or inference_mode is entered."""
+        if self.watch.armed:
+            self.trace.no_grad_line = here()
         if not self.watch.evaluating:
             self.open("no_grad")
 

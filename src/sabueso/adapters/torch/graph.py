@@ -16,6 +16,7 @@ from .watch import Watch
 PART = "graph"
 MOST_PARAMETERS = 240  # of a model told
 TIMES = 6  # how often a model's parameters are told
+MOST_PAIRS = 40  # of models and optimizers told
 MOST_NODES = 20_000  # of a backward graph walked
 
 
@@ -33,9 +34,10 @@ class Graph:
         self.reached: set[int] = set()
         self.cuts: dict[int, Made] = {}
         self.before: dict[int, Any] = {}
-        self.told: dict[int, int] = {}
+        self.told: dict[tuple[int, int], int] = {}
         self.unheld: dict[int, tuple[Any, Line | None]] = {}
         self.line: Line | None = None
+        self.frozen_at: dict[int, Line | None] = {}
 
     def initialise(self, name: str) -> Any:
         """The hook behind a function of torch.nn.init."""
@@ -46,6 +48,14 @@ class Graph:
                 self.initialised[id(tensor)] = (weakref.ref(tensor), name, sample(tensor))
 
         return after
+
+    def freeze(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Tensor.requires_grad_ or Module.requires_grad_ begins: the person's line, should it freeze."""
+        flag = args[1] if len(args) > 1 else kwargs.get("requires_grad", True)
+        if not flag and isinstance(args[0], torch.nn.Module):
+            line = here()
+            for p in args[0].parameters():
+                self.frozen_at[id(p)] = line
 
     def clear(self) -> None:
         self.called, self.reached, self.cuts, self.before, self.unheld = {}, set(), {}, {}, {}
@@ -114,9 +124,9 @@ class Graph:
 
     def tell(self, root: Any, stepping: Any) -> None:
         """The fact `parameters` of one model."""
-        key = id(root)
+        key = (id(root), stepping.number)
         self.told[key] = self.told.get(key, 0) + 1
-        if self.told[key] > TIMES:
+        if self.told[key] > TIMES or len(self.told) > MOST_PAIRS:
             return
         owners = {id(p): h.number for h in self.watch.optimizers.values() for p in h.parameters}
         rows = []
@@ -144,9 +154,16 @@ class Graph:
                "used": id(p) in self.cuts, "gradient": gradient_state(p), "initialiser": initialiser, "stepped": self.stepped.get(id(p), 0),
                "changed": None if was is None or now is None else now != was,
                "untouched": bool(initialiser and now is not None and known is not None and known[2] == now)}  # fmt: skip
+        frozen_at = self.frozen_at.get(id(p)) if not p.requires_grad else None
+        if frozen_at is not None:
+            row["frozen_at"] = frozen_at.told
+        owner = self.modules.owner(p, path)
+        if owner is not None and not row["optimizer"]:
+            row["built"] = self.modules.line_of(owner)
         cut = self.cuts.get(id(p))
         if cut is not None and id(p) not in self.reached:
-            row["cut"] = {"op": cut.op, "line": cut.line.told if cut.line else None, "no_grad": cut.no_grad,
+            row["cut"] = {"op": cut.op, "line": cut.line.told if cut.line else None, "no_grad": bool(cut.no_grad),
+                          "no_grad_line": cut.no_grad.told if isinstance(cut.no_grad, Line) else None,
                           "module": self.modules.label(cut.module) if cut.module is not None else None}  # fmt: skip
         return row
 
@@ -206,6 +223,7 @@ def install(watch: Watch) -> None:
     watch.parts["graph"] = graph
     for name in [n for n in vars(torch.nn.init) if n.endswith("_") and not n.startswith("_") and callable(getattr(torch.nn.init, n))]:
         watch.around(PART, torch.nn.init, name, None, graph.initialise(name))
+    watch.around(PART, torch.nn.Module, "requires_grad_", graph.freeze)
     watch.hang("on_forward", PART, graph.forward)
     watch.hang("on_backward", PART, graph.backward)
     watch.hang("after_step", PART, graph.step)

@@ -45,6 +45,7 @@ class Modules:
         self.switched = ByIdentity()  # module -> lines of its last train() and eval(), and which was last
         self.loaded = ByIdentity()  # module -> backward calls when it was loaded
         self.roots: dict[int, Root] = {}
+        self.strayed = ByIdentity()  # batch norm in eval mode -> how far the batch lies from its running statistics
         self.deep = 0
         self.loads = 0
 
@@ -105,6 +106,18 @@ class Modules:
         elif root.refresh(module):
             self.describe(module, root)
 
+    def called(self, module: Any, args: tuple[Any, ...], result: Any) -> None:
+        """A batch norm that normalises a training batch with stored statistics: do they fit it?"""
+        if module.training or not isinstance(module, torch.nn.modules.batchnorm._BatchNorm) or not torch.is_grad_enabled():
+            return
+        x, mean, var = (args[0] if args else None), module.running_mean, module.running_var
+        if mean is None or not torch.is_tensor(x) or not all(is_plain(t) for t in (x, mean, var)) or x.numel() > 2_000_000:
+            return
+        axes = [i for i in range(x.dim()) if i != 1]
+        x = x.detach().double()
+        scale = (var.double() + module.eps).sqrt()
+        self.strayed[module] = [float(((x.mean(axes) - mean) / scale).abs().median()), float((x.std(axes) / scale).median()), int(module.num_batches_tracked or 0)]
+
     def describe(self, module: Any, root: Root) -> None:
         """The fact `model`."""
         if root.number >= MOST_MODELS:
@@ -136,6 +149,18 @@ class Modules:
             return own.name
         return named(module) or type(module).__name__
 
+    def owner(self, parameter: Any, path: str) -> Any:
+        """The module of a known model that has this very parameter."""
+        for root in self.roots.values():
+            module = root.ref()
+            try:
+                found = module.get_submodule(path.rpartition(".")[0]) if module is not None else None
+            except AttributeError:
+                continue
+            if found is not None and found._parameters.get(path.rpartition(".")[2]) is parameter:
+                return found
+        return None
+
     def root_of(self, module: Any) -> Any:
         """The known model that a module belongs to (itself, where it is one)."""
         best = None
@@ -157,7 +182,8 @@ class Modules:
                 (live if m.training else asleep).append([path, name])
         held = self.switched.get(module, {})
         lines = {k: held[k].told for k in ("train", "eval") if held.get(k)}
-        return {"training": bool(module.training), "live": live[:12], "asleep": asleep[:12], "lines": lines, "last": held.get("last"), "dropouts": dropped}
+        return {"training": bool(module.training), "live": live[:12], "asleep": asleep[:12], "lines": lines, "last": held.get("last"), "dropouts": dropped,
+                "strayed": [[p, *self.strayed.get(m)] for p, m in module.named_modules() if m in self.strayed][:8]}  # fmt: skip
 
 
 def sample(tensor: Any, most: int = 16) -> list[float] | None:
@@ -176,3 +202,4 @@ def install(watch: Watch) -> None:
     watch.around(PART, torch.nn.Module, "train", modules.train_begins, modules.train_ended)
     watch.around(PART, torch.nn.Module, "load_state_dict", modules.load_begins, modules.load_ended)
     watch.hang("on_root", PART, modules.root)
+    watch.hang("on_module", PART, modules.called)

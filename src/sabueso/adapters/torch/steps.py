@@ -30,7 +30,7 @@ class Held:
         self.number, self.ref, self.line = number, weakref.ref(optimizer), line
         self.cls = type(optimizer).__name__
         self.name = f"{self.cls}-{number}" if number else self.cls
-        self.steps = self.empty = self.reached = 0
+        self.steps = self.empty = self.looked = self.reached = 0
         self.step_line: Line | None = None
         self.called: str | None = None  # what the person calls it
         self.backward_line: Line | None = None  # a backward that brought it gradients
@@ -214,7 +214,7 @@ class Steps:
             owned = {id(p) for p in held.parameters}
             moved = held.first is not None and [sample(p) for p in held.parameters[:20]] != held.first
             shared = any(o is not held and o.steps and any(id(p) in owned for p in o.parameters) for o in self.watch.optimizers.values())
-            value = {"number": held.number, "class": held.cls, "steps": held.steps, "empty": held.empty, "reached": held.reached,
+            value = {"number": held.number, "class": held.cls, "steps": held.steps, "empty": held.empty, "looked": held.looked, "reached": held.reached,
                      "moved": moved, "shared": shared, "alive": held.ref() is not None,
                      "built": held.line.told if held.line else None, "name": held.called, "model": self.model_of(owned), "turns": self.watch.step, "backwards": self.watch.backwards}  # fmt: skip
             self.recorder.fact("optimizer_use", value, **(where.place if where else {"file": "", "line": None}))

@@ -33,7 +33,7 @@ class Made:
         self.dim: Any = None
         self.name: str | None = None
         self.extra: Any = None
-        self.no_grad = not torch.is_grad_enabled()
+        self.no_grad: Any = not torch.is_grad_enabled()
         self.lost = not self.grad and any(p.grad or p.lost for p in parents)  # a gradient would have gone on to a parameter, but for this
         self.cut = self if self.lost and not any(p.lost for p in parents) else next((p.cut for p in parents if p.lost), None) if self.lost else None
 
@@ -58,6 +58,7 @@ class Trace:
         self.stack: list[Any] = []  # modules being called, outermost first
         self.count = 0
         self.order: list[Made] = []
+        self.no_grad_line: Line | None = None  # where gradients were last turned off in this step
 
     def clear(self) -> None:
         """Forget the step."""
@@ -120,6 +121,8 @@ class Trace:
         """Record how a tensor was made."""
         parents = tuple(self.of(s) or self.leaf(s) for s in sources)
         made = Made(op, parents, tensor, here(2), module, self.count)
+        if made.no_grad and made.cut is made:
+            made.no_grad = self.no_grad_line or True
         self.made[id(tensor)] = made
         self.order.append(made)
         return made

@@ -1,0 +1,93 @@
+"""evaluated-in-train-mode."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from ...catalogue import check
+from ...events import Fact
+from ...findings import Finding
+from ...places import Place
+
+
+@check(stage="evaluate", severity="error", leads_to=("misleading-metric", "overfitting", "unseeded"))
+def evaluated_in_train_mode(evaluation: list[Fact], *, least: int = 2) -> Iterator[Finding]:
+    """A model is scored while its dropout and batch norms are in training mode.
+
+    What it means
+    -------------
+    `eval()` was not called before the score was computed.
+    Why it is bad
+    -------------
+    Dropout makes every score noisy and too low; batch norms use the statistics of the test batch and write them into the model.
+    Evidence
+    --------
+    Calls of the model without gradients whose output was compared, counted or put into a loss, with the layers that were live. Silent where
+    the same input is passed several times (Monte Carlo dropout), where it is the batch just trained on, where nothing is scored (fakes of
+    a generator, targets, refreshing batch norm statistics), and where nothing in the model behaves differently in training.
+    Remedy
+    ------
+    `model.eval()` before the evaluation, `model.train()` after it.
+    Fault
+    -----
+        import torch
+        from torch import nn
+
+        torch.manual_seed(0)
+        x, y = torch.randn(160, 4), torch.randint(0, 2, (160,))
+        net = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Dropout(0.5), nn.Linear(16, 2))
+        opt = torch.optim.SGD(net.parameters(), lr=0.05)
+        for epoch in range(4):
+            loss = nn.functional.cross_entropy(net(x[:120]), y[:120])
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+            with torch.no_grad():
+                right = (net(x[120:]).argmax(1) == y[120:]).float().mean()  # sabueso: evaluated-in-train-mode
+    Control
+    -------
+        import torch
+        from torch import nn
+
+        torch.manual_seed(0)
+        x, y = torch.randn(160, 4), torch.randint(0, 2, (160,))
+        net = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Dropout(0.5), nn.Linear(16, 2))
+        opt = torch.optim.SGD(net.parameters(), lr=0.05)
+        for epoch in range(4):
+            net.train()
+            loss = nn.functional.cross_entropy(net(x[:120]), y[:120])
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+            net.eval()
+            with torch.no_grad():
+                right = (net(x[120:]).argmax(1) == y[120:]).float().mean()
+    References
+    ----------
+    PyTorch documentation, Module.eval; Gal and Ghahramani 2016 for dropout that is left on by design.
+    """
+    by_line: dict[tuple[int, str, str | None, int | None], list[Fact]] = defaultdict(list)
+    for fact in evaluation:
+        if not fact["grad"] and fact["metrics"] and not fact["training_batch"]:
+            by_line[fact.process, fact["model"], fact.place.file, fact.place.line].append(fact)
+    told = set()
+    for (process, model, file, line), facts in by_line.items():
+        live = [f for f in facts if f["training"] and f["live"] and f["repeats"] < 3]
+        if len(live) < least or len(live) < len(facts) or (process, model) in told:
+            continue
+        told.add((process, model))
+        first = live[0]
+        dropped = [p for p, name in first["live"] if "Dropout" in name]
+        kinds = ", ".join(sorted({name for _, name in first["live"]}))
+        yield Finding(
+            says=f"`{model}` is scored in training mode: {kinds} behave as in training",
+            place=Place(stage="evaluate", file=file, line=line, step=first.place.step, module=dropped[0] if dropped else first["live"][0][0]),
+            evidence=[
+                (f"evaluations of `{model}` that were seen in training mode", len(live), f"0 of {len(facts)}"),
+                ("layers that were live", len(first["live"]), 0),
+            ],
+            remedy=f"`{model}.eval()` before line {line}, `{model}.train()` before training goes on",
+            confidence=0.92,
+            verified="fact",
+        )

@@ -1,0 +1,163 @@
+"""frozen-parameters."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+from ...catalogue import check
+from ...events import Fact
+from ...findings import Finding
+from ...places import Place
+
+LEADS_TO = ("not-learning", "underfitting", "learning-rate-too-low", "overfitting", "vanishing-gradient", "symmetric-init")
+
+
+@check(stage="train", severity="error", leads_to=LEADS_TO)
+def frozen_parameters(parameters: list[Fact], *, least: int = 2) -> Iterator[Finding]:
+    """Layers that were never trained keep their random weights, because they are frozen or no optimizer holds them.
+
+    What it means
+    -------------
+    Parameters are as the initialiser drew them and stay so: `requires_grad` is off, or the optimizer was built without them (before layers
+    were replaced, or from a list that leaves them out).
+    Why it is bad
+    -------------
+    The rest of the model has to work on (or through) a random map.
+    Evidence
+    --------
+    Values equal to those that the initialiser drew, unchanged over at least two sampled steps in which other layers of the same model changed.
+    Silent for what was loaded, trained earlier in the run, or copied into; for models that are frozen as a whole (targets, teachers); and for
+    a single random layer at the input that gives at least as many numbers as it takes (random features lose nothing).
+    Remedy
+    ------
+    Set `requires_grad` (or freeze before the new layer is put in), or build the optimizer after the layers.
+    Fault
+    -----
+        import torch
+        from torch import nn
+
+        torch.manual_seed(0)
+        x = torch.randn(80, 6)
+        y = (x.sum(1) > 0).long()
+        net = nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 5))
+        opt = torch.optim.SGD(net.parameters(), lr=0.1)  # sabueso: frozen-parameters
+        net[2] = nn.Linear(8, 2)
+        for step in range(12):
+            loss = nn.functional.cross_entropy(net(x), y)
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+    Control
+    -------
+        import torch
+        from torch import nn
+
+        torch.manual_seed(0)
+        x = torch.randn(80, 6)
+        y = (x.sum(1) > 0).long()
+        net = nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 5))
+        net[2] = nn.Linear(8, 2)
+        opt = torch.optim.SGD(net.parameters(), lr=0.1)
+        for step in range(12):
+            loss = nn.functional.cross_entropy(net(x), y)
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+    References
+    ----------
+    PyTorch tutorial on fine-tuning ("parameters of newly constructed modules have requires_grad=True by default").
+    """
+    by_model: dict[tuple[int, str, int], list[Fact]] = defaultdict(list)
+    for fact in parameters:
+        by_model[fact.process, fact["model"], fact["optimizer"]].append(fact)
+    for facts in by_model.values():
+        last = facts[-1]
+        idle = idle_rows(facts)
+        trained = [r for r in last["rows"] if r["changed"] or r["stepped"]]
+        if len(facts) < least or not idle or not trained or harmless(idle, last["rows"]):
+            continue
+        frozen = [r for r in idle if not r["requires_grad"]]
+        yield told(last, idle, frozen, facts[0].place.step)
+
+
+def told(fact: Fact, idle: list[dict[str, Any]], frozen: list[dict[str, Any]], step: int | None) -> Finding:
+    """The finding of one model."""
+    module = common(idle) or fact["model"]
+    count, everything = sum(size(r) for r in idle), sum(size(r) for r in fact["rows"]) or 1
+    evidence: list[tuple[str, Any, Any]] = [
+        (f"parameters of {fact['model']} that are as the initialiser drew them after {fact['steps']} steps", count, f"0 of {everything}"),
+    ]
+    line = fact.get("optimizer_line")
+    if len(frozen) == len(idle):
+        line = next((r["frozen_at"] for r in idle if r.get("frozen_at")), None) or layer_line(idle) or fact["built"]
+        evidence.append((f"requires_grad of `{idle[0]['path']}`", False, "True: it was neither loaded nor trained before"))
+        says = f"`{module}` was never trained or loaded, yet it is frozen: its weights stay random"
+        remedy = f"freeze before the new layer is put in, or set requires_grad to True for `{module}`"
+    else:
+        says = f"no optimizer holds `{module}`: it gets gradients but is never changed"
+        evidence.append(("parameters that the optimizer holds but the model no longer has", fact["orphans"], 0))
+        remedy = "build the optimizer after all layers are in place, from all parameters of the model"
+        if any(r["path"].startswith("(hidden)") for r in idle):
+            says = "layers that are kept outside of the model's modules (a plain list or dictionary) are missing from its parameters()"
+            remedy, line = "keep layers in nn.ModuleList or nn.ModuleDict", next((r["line"] for r in idle if r.get("line")), line)
+    file, number = line if line else (fact.place.file, fact.place.line)
+    return Finding(says=says, place=Place(stage="train", file=file, line=number, module=module, tensor=idle[0]["path"], step=step),
+                   evidence=evidence, remedy=remedy, confidence=0.93, verified="fact")  # fmt: skip
+
+
+def idle_rows(facts: list[Fact]) -> list[dict[str, Any]]:
+    """Rows that are untouched and unused by any optimizer in all sampled steps."""
+    found: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for fact in facts:
+        for row in [*fact["rows"], *fact["hidden"]]:
+            found[row["path"]].append(row)
+    idle = []
+    for rows in found.values():
+        still = all(r["untouched"] and not r["stepped"] and not r["changed"] for r in rows) and len(rows) == len(facts)
+        outside = all(r["optimizer"] is None and r["reached"] for r in rows)
+        if still and (outside or not any(r["requires_grad"] for r in rows)):
+            idle.append(rows[-1])
+    return idle
+
+
+def harmless(idle: list[dict[str, Any]], rows: list[dict[str, Any]]) -> bool:
+    """Only scales and shifts, or one random layer at the input that widens: random features."""
+    weights = [r for r in idle if len(r["shape"]) >= 2]
+    if not weights:
+        return True
+    layers = {r["path"].rpartition(".")[0] for r in weights}
+    first = next((r for r in rows if len(r["shape"]) >= 2), None)
+    return len(layers) == 1 and first is not None and first["path"] == weights[0]["path"] and not narrows(weights[0])
+
+
+def narrows(row: dict[str, Any]) -> bool:
+    """Does a layer give fewer numbers than it takes?"""
+    if row.get("narrows") is not None:
+        return bool(row["narrows"])
+    return row["shape"][0] < row["shape"][1]
+
+
+def common(rows: list[dict[str, Any]]) -> str | None:
+    """The module that holds all of them."""
+    paths = [r["path"].split(".")[:-1] for r in rows if not r["path"].startswith("(hidden)")]
+    shared: list[str] = []
+    for parts in zip(*paths):
+        if len(set(parts)) > 1:
+            break
+        shared.append(parts[0])
+    return ".".join(shared) or None
+
+
+def layer_line(rows: list[dict[str, Any]]) -> list[Any] | None:
+    """Where the layer was built."""
+    return next((r["built"] for r in rows if r.get("built")), None)
+
+
+def size(row: dict[str, Any]) -> int:
+    """How many numbers a parameter holds."""
+    count = 1
+    for n in row["shape"]:
+        count *= n
+    return count

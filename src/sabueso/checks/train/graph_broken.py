@@ -1,0 +1,143 @@
+"""graph-broken."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+from ...catalogue import check
+from ...events import Fact
+from ...findings import Finding
+from ...places import Place
+
+LEADS_TO = ("not-learning", "underfitting", "frozen-parameters", "missing-step", "learning-rate-too-low", "vanishing-gradient", "symmetric-init")
+
+
+@check(stage="train", severity="error", leads_to=LEADS_TO)
+def graph_broken(parameters: list[Fact] | None = None, graph_cut: list[Fact] | None = None, *, least: int = 2) -> Iterator[Finding]:
+    """The path of the gradient from the loss to parameters is cut.
+
+    What it means
+    -------------
+    On the way from the parameters to the loss lies `no_grad`, `detach`, `.data`, `.item()`, NumPy, or an operation without a derivative.
+    Why it is bad
+    -------------
+    The optimizer holds these parameters, but they never get a gradient: only what lies behind the cut is trained.
+    Evidence
+    --------
+    Parameters that an optimizer holds and that took part in the loss of sampled steps, but got no gradient in any of them; the operation at
+    which the gradient stops, with its line. Silent where they get gradients by another path or in another turn (targets without gradient,
+    fakes for a discriminator), and where they took no part.
+    Remedy
+    ------
+    Take the cut out of the path that is trained.
+    Fault
+    -----
+        import torch
+        from torch import nn
+
+        torch.manual_seed(0)
+        x, y = torch.randn(60, 4), torch.randint(0, 2, (60,))
+        body, head = nn.Linear(4, 8), nn.Linear(8, 2)
+        opt = torch.optim.SGD([*body.parameters(), *head.parameters()], lr=0.1)
+        for step in range(12):
+            h = torch.relu(body(x)).detach()  # sabueso: graph-broken
+            loss = nn.functional.cross_entropy(head(h), y)
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+    Control
+    -------
+        import torch
+        from torch import nn
+
+        torch.manual_seed(0)
+        x, y = torch.randn(60, 4), torch.randint(0, 2, (60,))
+        body, head = nn.Linear(4, 8), nn.Linear(8, 2)
+        opt = torch.optim.SGD([*body.parameters(), *head.parameters()], lr=0.1)
+        for step in range(12):
+            h = torch.relu(body(x))
+            loss = nn.functional.cross_entropy(head(h), y)
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+    References
+    ----------
+    PyTorch documentation, "Locally disabling gradient computation".
+    """
+    rows: dict[tuple[int, str, str], list[tuple[Fact, dict[str, Any]]]] = defaultdict(list)
+    for fact in parameters or ():
+        for row in fact["rows"]:
+            rows[fact.process, fact["model"], row["path"]].append((fact, row))
+    by_cut: dict[tuple[Any, ...], list[tuple[Fact, dict[str, Any]]]] = defaultdict(list)
+    for seen in rows.values():
+        fact, row = seen[-1]
+        held = [r for _, r in seen if r["optimizer"] is not None and r["requires_grad"]]
+        if len(held) < least or len(held) < len(seen) or any(r["reached"] or r["stepped"] for r in held) or not row.get("cut"):
+            continue
+        if row["gradient"] in ("none", "zero", None):
+            cut = row["cut"]
+            by_cut[fact.process, fact["model"], tuple(cut["no_grad_line"] or [*(cut["line"] or ()), cut["op"]])].append((fact, row))
+    for found in by_cut.values():
+        yield told(found)
+    yield from whole(graph_cut or [])
+    yield from lookups(graph_cut or [])
+
+
+def told(found: list[tuple[Fact, dict[str, Any]]]) -> Finding:
+    """The finding of one cut."""
+    fact, row = found[0]
+    cut = row["cut"]
+    file, line = cut["no_grad_line"] or cut["line"] or (fact.place.file, fact.place.line)
+    cause = "torch.no_grad()" if cut["no_grad"] else f"`{cut['op']}`"
+    module = shared([r["path"] for _, r in found]) or fact["model"]
+    return Finding(
+        says=f"{cause} in line {line} cuts `{module}` off from the loss: it never gets a gradient",
+        place=Place(stage="train", file=file, line=line, step=fact.place.step and 0, module=module),
+        evidence=[(f"parameters of `{module}` that the optimizer holds and that got no gradient", len(found), 0),
+                  ("sampled steps in which they took part in the loss", fact["steps"] if fact["steps"] < 5 else "all", "with a gradient in each")],  # fmt: skip
+        remedy=f"let the gradient through: take {cause} out of line {line}" + (" (keep it for evaluation only)" if cut["no_grad"] else ""),
+        confidence=0.95,
+        verified="fact",
+    )
+
+
+def whole(cuts: list[Fact]) -> Iterator[Finding]:
+    """A loss that depends on no parameter at all."""
+    for fact in cuts:
+        if not fact.get("whole"):
+            continue
+        made = f"after `{fact['operation']}`" if fact["operation"] else "made anew as a leaf"
+        yield Finding(
+            says=f"the loss is cut off from every parameter ({made}), so backward reaches none",
+            place=Place(stage="train", file=fact.place.file, line=fact.place.line, step=fact.place.step, module=(fact["models"] or [None])[0]),
+            evidence=[("parameters that the loss reaches", 0, "those of " + ", ".join(fact["models"][:3]))],
+            remedy="compute the loss from the model's output with torch operations, without item(), numpy(), detach() or no_grad",
+            confidence=0.9,
+            verified="fact",
+        )
+
+
+def lookups(cuts: list[Fact]) -> Iterator[Finding]:
+    """A nearest entry is looked up, and nothing carries the gradient past the look-up."""
+    for fact in [f for f in cuts if f.get("lookup")][:1]:
+        yield Finding(
+            says=f"the look-up of the nearest entry (`{fact['operation']}`) lets no gradient through: what lies before it is not trained by the loss behind it",
+            place=Place(stage="train", file=fact.place.file, line=fact.place.line, step=fact.place.step, module=fact.place.module),
+            evidence=[("paths by which a gradient of the output reaches what was looked up", 0, "at least 1"),
+                      ("sampled steps in which it was so", sum(bool(f.get("lookup")) for f in cuts), 0)],  # fmt: skip
+            remedy="pass the gradient straight through: `q = z + (q - z).detach()`",
+            confidence=0.85,
+            verified="fact",
+        )
+
+
+def shared(paths: list[str]) -> str | None:
+    """The module that holds all of the parameters."""
+    common: list[str] = []
+    for parts in zip(*(p.split(".")[:-1] for p in paths)):
+        if len(set(parts)) > 1:
+            break
+        common.append(parts[0])
+    return ".".join(common) or None
