@@ -140,7 +140,7 @@ class Targets:
     def fits(self, output: Any, truth: Any) -> bool:
         """Can that be the target of this output?"""
         shape, kind = getattr(truth, "shape", None), str(getattr(truth, "dtype", ""))
-        if shape is None or len(shape) == 0 or shape[0] != output.shape[0] or truth is output:
+        if not isinstance(shape, tuple) or not callable(getattr(truth, "min", None)) or len(shape) == 0 or shape[0] != output.shape[0] or truth is output:
             return False
         if self.function in CLASSES:
             width = self.classes is not None and len(self.classes)
