@@ -64,3 +64,19 @@ REMEDIES = {
     "order": "Bring both into one order by an identifier; sort file names by their number (key=lambda p: int(..)), not as text.",
     "disordered": "Write an identifier beside each row of features and join on it; sort that part by it before use.",
 }
+
+
+def of_offset(fact: Fact) -> Finding:
+    """The finding of one `label_offset`: a group whose numbers belong some rows further on."""
+    where, k = f"{fact['by']} = {fact['group']}", fact["shift"]
+    return Finding(
+        says=f"The {fact['labels']} of the {fact['rows']} rows with {where} fit their features only when taken {abs(k)} rows "
+             f"{'later' if k > 0 else 'earlier'}; in all other groups they fit as they stand.",
+        place=fact.place.but(stage="ingest", column=fact["labels"], row=fact["row_numbers"]),
+        evidence=[(f"error of the nearest neighbours' mean, share of the variance, {where}", round(fact["error"], 4), round(fact["others"], 4)),
+                  (f"the same with {fact['labels']} shifted by {k} rows", round(fact["error_shifted"], 4), round(fact["others"], 4)),
+                  ("rows concerned", fact["rows"], 0)],
+        remedy=f"Bring the clocks together before the join: for {where} the time of {fact['labels']} is {abs(k)} rows off (time zone, summer time, delay).",
+        confidence=0.93, stage="ingest",
+        verified={"how": f"{fact['labels']} shifted by {k} rows", "before": round(fact["error"], 4), "after": round(fact["error_shifted"], 4)},
+    )  # fmt: skip

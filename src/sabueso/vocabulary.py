@@ -92,6 +92,8 @@ VOCABULARY: dict[str, Term] = {
     "fill_lost": Term("fact", "", "gaps filled in place on a copy that nothing holds: column, gaps, method, owner", "pandas"),
     "join_reduced": Term("fact", "", "the result of a join that had gained rows was brought back to no more rows than before: join", "pandas"),
     "label_agreement": Term("fact", "", "labels that do not belong to their features: kind (shift, renamed, order, disordered), first, last, agreement, elsewhere, mended"),
+    "label_offset": Term("fact", "", "numbers to learn that fit their features only when shifted by rows, in one group: group, shift, error, error_shifted"),
+    "label_twins": Term("fact", "", "equal rows with different labels: rows, repeated, conflicting, share, similar_disagree, row_numbers"),
     "order_used": Term("fact", "", "an operation that relies on the order of rows (shift, rolling): method, rows", "pandas"),
     "rows_dropped": Term("fact", "", "rows dropped for their gaps: before, after, by_column (gaps, alone), how the lost differ, rows", "pandas"),
     "table_join": Term("fact", "", "a join: how, on, keys and rows of both sides, without partner, repeated, what spelling would match, rows", "pandas"),
@@ -105,6 +107,8 @@ VOCABULARY: dict[str, Term] = {
     "inputs": Term("fact", "", "rows that one line gave a model beside those of its fit: columns that stand out, order, answers, truth, requests", "sklearn"),
     "metric": Term("fact", "", "a metric at one line: values, sizes, confusion or sums by call, which argument is a model's answer, what is averaged", "sklearn"),
     "search": Term("fact", "", "a search over settings: its scoring, each candidate's score and confusion counts over the folds", "sklearn"),
+    "process_failed": Term("fact", "", "a process that the program started ended with an error: command, status, missing module, last lines"),
+    "stored": Term("fact", "", "an object was written to a file: path, models, classes of the person's own modules that it refers to"),
     # ---- resources, reproducibility, ranks
     "hot_lines": Term("fact", "s", "CPU seconds of the main thread by line of the person's, and in the loader; cumulative, the last of a process counts"),
     "host_reads": Term("fact", "", "values of tensors read back one by one in sampled steps: median a step, by line of the training loop", "torch"),

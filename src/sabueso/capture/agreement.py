@@ -237,3 +237,16 @@ def of_numbers(x: np.ndarray, y: np.ndarray, groups: np.ndarray) -> list[dict[st
 def _error(y: np.ndarray, near: np.ndarray) -> float:
     """Mean squared error of the neighbours' mean, as a share of the variance."""
     return float(((y[near].mean(axis=1) - y) ** 2).mean() / max(float(y.var()), 1e-300))
+
+
+def odd_one(groups: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """The one group whose labels fit their features only when shifted, while all others' fit as they stand."""
+    moved = [g for g in groups if abs(g["shift"]) >= 2]
+    if len(moved) != 1 or len(groups) < 2:
+        return None
+    odd, others = moved[0], [g for g in groups if g is not moved[0]]
+    usual = float(np.median([g["error"] for g in others]))
+    if any(abs(g["shift"]) > 1 or g["error"] > 0.4 for g in others):
+        return None
+    clear = odd["error_shifted"] <= 0.5 * odd["error"] and odd["error"] >= 2.5 * usual and odd["error_shifted"] <= 3 * usual
+    return odd if clear else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import encoding, fits, summarise
+from . import encoding, fits, summarise, tabled
 from .recorder import Recorder
 
 
@@ -13,6 +13,7 @@ def install(recorder: Recorder) -> None:
     if recorder.shared.setdefault("content", None) is None:
         recorder.shared["content"] = True
         fits.listen(recorder, lambda estimator, x, y: used(recorder, estimator, x, y))
+        fits.listen(recorder, lambda estimator, x, y: tabled.look(recorder, estimator, x, y))
 
 
 def used(recorder: Recorder, estimator: Any, x: Any, y: Any) -> None:

@@ -130,14 +130,15 @@ def _is_labels(thing: Any) -> bool:
 
 
 def _columns(frames: list[Any], rows: int) -> dict[str, np.ndarray]:
+    """Columns of the tables with so many rows; the widest table stands for those that it was put together from."""
     found: dict[str, np.ndarray] = {}
-    for frame in frames[:4]:
-        if summarise.height(frame) == rows:
-            for name in summarise.columns_of(frame)[:12]:
-                try:
-                    found.setdefault(name, summarise.column(frame, name))
-                except Exception:  # nested values
-                    continue
+    same = [f for f in frames if summarise.height(f) == rows]
+    for frame in sorted(same, key=lambda f: -len(summarise.columns_of(f)))[:3]:
+        for name in summarise.columns_of(frame)[:12]:
+            try:
+                found.setdefault(name, summarise.column(frame, name))
+            except Exception:  # nested values
+                continue
     return found
 
 

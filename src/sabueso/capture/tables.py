@@ -88,13 +88,16 @@ class Tables:
             theirs = hashed(head(frame, name, some))
             key = source.hashes[name] if key is None else mixed(key, source.hashes[name])
             wanted = theirs if wanted is None else mixed(wanted, theirs)
-            order = np.argsort(key, kind="stable")
-            ranked = key[order]
-            if 1 + np.count_nonzero(ranked[1:] != ranked[:-1]) >= UNIQUE * len(key):
-                at = np.minimum(np.searchsorted(ranked, wanted), len(ranked) - 1)
-                hit = ranked[at] == wanted
-                return [int(i) for i in order[at]] if hit.mean() > 0.95 else None
-        return None
+            if len(np.unique(key)) == len(key):
+                break
+        if key is None or wanted is None:
+            return None
+        order = np.argsort(key, kind="stable")
+        ranked = key[order]
+        if 1 + np.count_nonzero(ranked[1:] != ranked[:-1]) < UNIQUE * len(key):
+            return None
+        at = np.minimum(np.searchsorted(ranked, wanted), len(ranked) - 1)
+        return [int(i) for i in order[at]] if (ranked[at] == wanted).mean() > 0.95 else None
 
 
 def of(recorder: Recorder) -> Tables:
@@ -114,7 +117,7 @@ def most_distinct(frame: Any, names: list[str]) -> list[str]:
         except Exception:  # a column of nested values
             continue
         distinct = len({v for v in values.tolist() if v == v and v is not None}) / max(len(values), 1)
-        if distinct > 0.01:
+        if distinct > 1.5 / max(len(values), 1):
             found.append((-round(distinct, 2), at, name))
     return [name for _, _, name in sorted(found)[:MOST_COLUMNS]]
 

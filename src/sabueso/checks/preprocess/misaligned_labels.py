@@ -11,7 +11,8 @@ from ...findings import Finding
 
 
 @check(stage="preprocess", severity="error", leads_to=("not-learning", "overfitting", "underfitting", "learning-rate-too-high", "learning-rate-too-low"))
-def misaligned_labels(*, label_agreement: list[Fact] | None = None) -> Iterator[Finding]:
+def misaligned_labels(*, label_agreement: list[Fact] | None = None, label_offset: list[Fact] | None = None,
+                      label_twins: list[Fact] | None = None) -> Iterator[Finding]:
     """Rows of features stand beside labels of other rows.
 
     What it means
@@ -69,4 +70,5 @@ def misaligned_labels(*, label_agreement: list[Fact] | None = None) -> Iterator[
     ----------
     Northcutt, Athalye, Mueller: Pervasive Label Errors in Test Sets (2021): neighbours and models that disagree with labels.
     """
-    yield from (alignment.of(f) for f in label_agreement or ())
+    yield from (alignment.of(f) for f in label_agreement or () if not (label_twins and f["kind"] == "disordered"))  # two labels a row: label-conflict
+    yield from (alignment.of_offset(f) for f in (label_offset or ())[:1])

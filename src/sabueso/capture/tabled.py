@@ -1,0 +1,188 @@
+"""Features and labels given to an estimator, found again in the whole table or arrays that they were cut from, in the order as read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from . import agreement, lineage, pairs, summarise, tables, twins
+from .recorder import Recorder
+
+MOST_LEVELS = 30
+MOST_FITS = 6  # of which the content is looked at
+
+
+@dataclass(slots=True)
+class Whole:
+    """Features by column, labels, further columns of the same rows, and what positions are positions of."""
+
+    columns: dict[str, np.ndarray]
+    labels: np.ndarray
+    beside: dict[str, np.ndarray]
+    frame: Any
+    y_name: str
+    x_name: str
+
+
+def look(recorder: Recorder, estimator: Any, x: Any, y: Any) -> None:
+    """Judge what a predictor is given: labels that do not belong to their rows, equal rows with other labels."""
+    if y is None or not hasattr(estimator, "predict") or not recorder.wants("label_agreement", "label_twins", "label_offset"):
+        return
+    if recorder.shared.get("fits_judged", 0) >= MOST_FITS or not recorder.once("fit_judged", *_shape(x), type(estimator).__name__[:3], str(getattr(y, "name", ""))):
+        return
+    recorder.shared["fits_judged"] = recorder.shared.get("fits_judged", 0) + 1
+    for whole in wholes(x, y):
+        if recorder.once("whole", len(whole.labels), whole.y_name, len(whole.columns)):
+            judge(recorder, whole)
+
+
+def _shape(x: Any) -> tuple[int, ...]:
+    return tuple(int(s) for s in getattr(x, "shape", (len(x),)))
+
+
+def wholes(x: Any, y: Any) -> Iterator[Whole]:
+    """Tables at hand that hold all columns of both, the one of as many rows first; else arrays that both were cut from; else both as given."""
+    held = list(pairs.at_hand(None))
+    n = summarise.height(x)
+    if summarise.is_frame(x):
+        yield from _of_frames(x, y, n, [h for h in held if summarise.is_frame(h.thing)])
+    elif len(_shape(x)) == 2 and summarise.library(x) in ("numpy", "torch"):
+        yield from _of_arrays(x, y, n, held)
+
+
+def _of_frames(x: Any, y: Any, n: int, held: list[pairs.Held]) -> Iterator[Whole]:
+    names, target = summarise.columns_of(x), getattr(y, "name", None)
+    if target is None and summarise.is_frame(y) and len(summarise.columns_of(y)) == 1:
+        target = summarise.columns_of(y)[0]
+    fits = [h for h in held if target is not None and {*names, str(target)} <= set(summarise.columns_of(h.thing)) and n <= summarise.height(h.thing) <= pairs.MOST_ROWS]
+    sizes = sorted({summarise.height(h.thing) for h in fits})
+    for size in dict.fromkeys(sizes[:1] + sizes[-1:]):
+        frame = next(h for h in fits if summarise.height(h.thing) == size)
+        yield _whole(frame.thing, frame.name, names, summarise.column(frame.thing, str(target)), str(target))
+    if not fits and len(_shape(y)) == 1 and summarise.height(y) == n:
+        yield _whole(x, "X", names, summarise.values(y), str(target or "y"))
+
+
+def _whole(frame: Any, name: str, names: list[str], labels: np.ndarray, target: str) -> Whole:
+    columns = {c: v for c in names[:100] if (v := _column(frame, c)) is not None}
+    others = [c for c in summarise.columns_of(frame) if c not in names and c != target][:12]
+    return Whole(columns, labels, {c: v for c in others if (v := _column(frame, c)) is not None}, frame, target, name)
+
+
+def _column(frame: Any, name: str) -> np.ndarray | None:
+    try:
+        return summarise.column(frame, name)
+    except Exception:  # nested values
+        return None
+
+
+def _of_arrays(x: Any, y: Any, n: int, held: list[pairs.Held]) -> Iterator[Whole]:
+    """Arrays of the same width and more rows at hand, with labels of the same levels."""
+    levels = _levels(y)
+    if levels is None:
+        return
+    width, found = _shape(x)[1], False
+    for h in held:
+        shape = getattr(h.thing, "shape", ())
+        if summarise.is_frame(h.thing) or len(shape) != 2 or shape[1] != width or not n <= shape[0] <= pairs.MOST_ROWS or summarise.library(h.thing) != "numpy":
+            continue
+        labels = [g for g in held if not summarise.is_frame(g.thing) and _same_levels(g.thing, shape[0], levels)]
+        if labels:
+            found = True
+            yield _from_array(h.thing, h.name, summarise.values(labels[0].thing), labels[0].name, held)
+            break
+    if not found and summarise.height(y) == n:
+        yield _from_array(x, "X", summarise.values(y), "y", held)
+
+
+def _levels(y: Any) -> set[Any] | None:
+    if len(_shape(y)) != 1 or not len(y):
+        return None
+    values = summarise.values(y)
+    return set(np.unique(values.astype(str) if values.dtype.kind == "O" else values)[:200].tolist())
+
+
+def _same_levels(thing: Any, rows: int, levels: set[Any]) -> bool:
+    shape = getattr(thing, "shape", (len(thing),) if isinstance(thing, (list, tuple)) else ())
+    if len(shape) != 1 or shape[0] != rows or summarise.library(thing) == "torch":
+        return False
+    found = _levels(thing)
+    return found is not None and levels <= found and len(found) <= len(levels) + 3
+
+
+def _from_array(x: Any, name: str, labels: np.ndarray, y_name: str, held: list[pairs.Held]) -> Whole:
+    array = np.asarray(x)
+    columns = {str(i): array[:, i] for i in range(min(array.shape[1], 100))}
+    frames = [h.thing for h in held if summarise.is_frame(h.thing) and summarise.height(h.thing) == len(array)]
+    return Whole(columns, labels, pairs._columns(frames, len(array)), frames[0] if frames else x, y_name, name)
+
+
+def judge(recorder: Recorder, whole: Whole) -> None:
+    """Ask the questions that fit the kind of label."""
+    features = matrix(whole.columns)
+    if features is None or len(features) < pairs.LEAST or len(features) != len(whole.labels):
+        return
+    codes = pairs.codes_of(whole.labels)
+    if codes is not None and codes.max() >= 1:
+        of_classes(recorder, whole, features, codes)
+    elif whole.labels.dtype.kind in "iuf" and np.isfinite(whole.labels).all():
+        of_numbers(recorder, whole, features)
+
+
+def matrix(columns: dict[str, np.ndarray]) -> np.ndarray | None:
+    """Features as float32: numbers as they are, texts of few levels one-hot."""
+    parts = []
+    for values in columns.values():
+        if values.dtype.kind in "iufb":
+            parts.append(values.astype(np.float32)[:, None])
+        elif len(set(values[:1000].tolist())) <= MOST_LEVELS:
+            levels, codes = np.unique(values.astype(str), return_inverse=True)
+            if len(levels) <= MOST_LEVELS:
+                parts.append(np.eye(len(levels), dtype=np.float32)[codes])
+    return np.concatenate(parts, axis=1) if parts else None
+
+
+def of_classes(recorder: Recorder, whole: Whole, features: np.ndarray, codes: np.ndarray) -> None:
+    """Stretches whose labels belong to other rows; equal rows with other labels."""
+    pair = pairs.Pair(features, whole.labels, whole.x_name, whole.y_name, {**whole.beside, whole.y_name: whole.labels})
+    if recorder.shared.get("pairs_judged", 0) < pairs.MOST_PAIRS:
+        recorder.shared["pairs_judged"] = recorder.shared.get("pairs_judged", 0) + 1
+        pairs.judge(recorder, pair)
+    found = twins.conflicts(list(whole.columns.values()), features, codes)
+    if found is not None:
+        table, rows = rows_of(recorder, whole, found.pop("positions"))
+        recorder.fact("label_twins", {**found, "table": table, "row_numbers": rows, "labels": pairs._column_of(codes, whole.beside) or whole.y_name, "features": whole.x_name})
+
+
+def of_numbers(recorder: Recorder, whole: Whole, features: np.ndarray) -> None:
+    """Groups of rows in which another row's label fits the features better."""
+    for name, values in {**whole.beside, **whole.columns}.items():
+        levels = set(values[:5000].tolist())
+        if not 2 <= len(levels) <= 20 or len(values) > 200_000:
+            continue
+        names, codes = np.unique(values.astype(str) if values.dtype.kind == "O" else values, return_inverse=True)
+        if not 2 <= len(names) <= 20 or np.count_nonzero(np.diff(codes)) > 200:  # groups that lie in long runs
+            continue
+        groups = agreement.of_numbers(features, whole.labels.astype(np.float64), codes)
+        odd = agreement.odd_one(groups)
+        if odd is not None:
+            table, rows = rows_of(recorder, whole, np.flatnonzero(codes == odd["group"]))
+            others = [g["error"] for g in groups if g is not odd]
+            recorder.fact("label_offset", {**odd, "by": name, "group": str(names[odd["group"]]), "others": float(np.median(others)), "table": table,
+                                           "row_numbers": rows, "labels": whole.y_name, "features": whole.x_name})  # fmt: skip
+            return
+
+
+def rows_of(recorder: Recorder, whole: Whole, positions: np.ndarray) -> tuple[str | None, list[int]]:
+    """Rows as read of these positions of the whole."""
+    if summarise.is_frame(whole.frame):
+        return tables.of(recorder).rows(whole.frame, positions)
+    known = lineage.of(recorder).known_of(whole.frame, create=False)
+    if known is not None and known.source.as_read:
+        ids = known.ids[positions] - known.source.base
+        if ((ids >= 0) & (ids < known.source.rows)).all():
+            return known.source.name, tables.first(np.unique(ids))
+    return None, tables.first(positions)
