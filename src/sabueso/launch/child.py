@@ -10,6 +10,7 @@ from ..adapters import Waker
 from ..capture import crash, traces
 from ..capture.recorder import Recorder
 from ..capture.sampler import Sampler
+from ..replay.zoom import Zoom
 
 active: Recorder | None = None  # the recorder of this process, for `sabueso.watch` and the pytest plugin
 
@@ -28,16 +29,25 @@ def wake(folder: str, root: str) -> None:
         sys.path.append(root)
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=recorder.forked)
-    traces.watch_exceptions(lambda error: crash.tell(recorder, error))
+    recorder.shared["zoom"] = Zoom(recorder)
+    traces.watch_exceptions(lambda error: uncaught(recorder, error))
+    recorder.at_exit(lambda: uncaught(recorder, getattr(sys, "last_value", None)))
     Waker(recorder).start()
     Sampler(recorder).start()
     atexit.register(recorder.at_exit)
+
+
+def uncaught(recorder: Recorder, error: BaseException | None) -> None:
+    """Tell an exception that ended the program, once."""
+    if error is not None and recorder.once("uncaught", id(error)):
+        crash.tell(recorder, error)
 
 
 def start(folder: str, budget: float) -> Waker:
     """Record in this process until `stop` (for `sabueso.watch`)."""
     global active
     active = Recorder(folder, None, budget)
+    active.shared["zoom"] = Zoom(active)
     waker = Waker(active)
     waker.start()
     Sampler(active).start()

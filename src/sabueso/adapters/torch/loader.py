@@ -47,6 +47,7 @@ class Loader:
     def __init__(self, watch: Watch) -> None:
         self.watch, self.recorder = watch, watch.recorder
         self.recent: deque[Batch] = deque(maxlen=RECENT)
+        self.batch: Any = None  # the last batch, until the step that it is for is done
         self.queued: weakref.WeakKeyDictionary[Any, deque[Any]] = weakref.WeakKeyDictionary()
 
     def indexed(self, _: Any, index: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -65,8 +66,13 @@ class Loader:
         if isinstance(indices, list) and indices and indices[0] is None:
             indices = None  # an iterable dataset
         held = Batch(args[0], indices, tensors(batch), number)
+        self.batch = batch if self.watch.recorder.wants("nonfinite_step") else None
         self.recent.append(held)
         self.watch.tell("on_batch", held, batch)
+
+    def stepped(self, optimizer: Any) -> None:
+        """The step is done: its batch is let go."""
+        self.batch = None
 
     def of(self, values: list[Any], rows: int) -> Batch | None:
         """The batch that these tensors belong to: by identity, else the last one with as many rows."""
@@ -118,6 +124,7 @@ def install(watch: Watch) -> None:
     """Watch what loaders hand out."""
     loader = Loader(watch)
     watch.parts[PART] = loader
+    watch.hang("after_step", PART, loader.stepped)
     watch.recorder.at_crash.append(loader.witness)
     watch.around(PART, torch_loader._BaseDataLoaderIter, "_next_index", None, loader.indexed)
     watch.around(PART, torch_loader._BaseDataLoaderIter, "__next__", None, loader.given)

@@ -1,0 +1,199 @@
+"""Sentinel: is the loss finite before its backward pass, are the gradients after it? If not, the step is taken apart at once.
+
+What is found is told only when it does harm: parameters that are no longer finite after the step, or, without an optimizer, a loss that
+stays so. A scaler of mixed precision that skips such a step, or a loop that does, is healthy.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from types import FrameType
+from typing import Any
+
+import torch
+
+from ...capture.kernel import Kernel
+from .given import Given
+from .rows import frames_of, values_of
+from .watch import Watch
+
+PART = "sentinel"
+MOST_LOOKS = 6  # steps that are taken apart in one run
+MOST_SECONDS = 30.0  # that this may take in all
+
+
+class Sentinel:
+    """One a watch."""
+
+    def __init__(self, watch: Watch) -> None:
+        self.watch, self.recorder = watch, watch.recorder
+        self.kernel = Kernel()
+        self.given = Given(watch)
+        self.suspect: dict[str, Any] | None = None
+        self.looks, self.seconds = 0, 0.0
+        self.done = False
+        self.random: Any = None  # the random streams at the beginning of the step
+        self.leaves: tuple[Any, list[Any]] = (None, [])
+
+    # ---- moments
+
+    def on_backward(self, tensors: tuple[Any, ...], arguments: Any) -> None:
+        """Before the backward pass: floating scalars on the CPU, so that nothing waits for a device."""
+        if self.done:
+            return
+        for t in tensors:
+            if torch.is_tensor(t) and t.numel() == 1 and t.device.type == "cpu" and t.is_floating_point() and not math.isfinite(t.item()):
+                if self.suspect is not None and self.suspect["bare"]:
+                    self.confirm()  # a loop without an optimizer whose loss has not come back
+                elif self.suspect is None:
+                    self.look("loss", t)
+                return
+
+    def after_backward(self, tensors: tuple[Any, ...], arguments: Any) -> None:
+        """After it: the gradients of all that the optimizers hold, in one pass."""
+        if self.done or self.suspect is not None:
+            return
+        held = [p for h in self.watch.optimizers.values() for p in self.parameters(h)]
+        if held and self.kernel.sentinel(held, True)[1] and not scaled():
+            loss = next((t for t in tensors if torch.is_tensor(t)), None)
+            if loss is not None:
+                self.look("gradient", loss)
+
+    def grad_done(self, _: Any, found: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """torch.autograd.grad returned: a hand-written loop's gradients."""
+        if self.done or self.suspect is not None or self.watch.optimizers or not isinstance(found, (list, tuple)):
+            return
+        if self.kernel.sentinel([g for g in found if g is not None])[1]:
+            outputs = args[0] if args else kwargs.get("outputs")
+            loss = outputs[0] if isinstance(outputs, (list, tuple)) else outputs
+            if torch.is_tensor(loss) and loss.numel() == 1:
+                self.look("gradient", loss)
+
+    def before_step(self, optimizer: Any) -> None:
+        """A step with such gradients is about to be taken: not by a scaler that will leave it out."""
+        if self.suspect is not None and getattr(optimizer, "found_inf", None) is not None:
+            self.suspect = None
+
+    def after_step(self, optimizer: Any) -> None:
+        """Did the step do harm? Then it is told; else it was taken care of."""
+        if self.suspect is not None and not self.done:
+            held = self.watch.optimizers.get(id(optimizer))
+            parameters = self.parameters(held) if held is not None else []
+            if parameters and self.kernel.sentinel(parameters)[1]:
+                self.confirm()
+            elif any(p.grad is not None for p in parameters):
+                self.suspect = None
+        zoom = self.recorder.shared.get("zoom")
+        self.random = zoom.streams.snapshot() if zoom is not None and not self.done else None
+
+    # ---- what is done about it
+
+    def parameters(self, held: Any) -> list[Any]:
+        """The parameters of an optimizer; the list is made anew when a group is added or replaced."""
+        optimizer = held.ref()
+        if optimizer is None:
+            return []
+        key = (id(optimizer), len(optimizer.param_groups), sum(len(g["params"]) for g in optimizer.param_groups))
+        kept = getattr(held, "sentinel_list", None)
+        if kept is None or kept[0] != key:
+            kept = held.sentinel_list = (key, [p for g in optimizer.param_groups for p in g["params"] if torch.is_tensor(p)])
+        return kept[1]
+
+    def look(self, kind: str, loss: Any) -> None:
+        """Take the step apart: what was not finite before it, else the first operation that made something so."""
+        if self.looks >= MOST_LOOKS or self.seconds > MOST_SECONDS:
+            self.done = True
+            return
+        self.looks += 1
+        frame = sys._getframe(1)
+        loader = self.watch.parts.get("loader")
+        batch = loader.batch if loader is not None else None
+        models = self.models(frame)
+        zoom = self.recorder.shared.get("zoom")
+        told: dict[str, Any] = {"births": [], "ran": False, "why": "no replay"}
+        if zoom is not None:
+            told = zoom.look(kind, loss, batch, models, self.random, frame)
+        self.seconds += told.get("seconds", 0.0)
+        value = loss.item() if loss.numel() == 1 and loss.device.type == "cpu" else None
+        facts = self.given.facts(told, batch, models, frames_of(frame))
+        births = [{k: v for k, v in b.items() if k != "tensor"} for b in told["births"]]
+        for birth in births:
+            self.attribute(birth, frame)
+        told = {**told, "births": births, "kind": kind, "value": None if value is None else str(value), "given": facts}
+        bare = not self.watch.optimizers
+        self.suspect = {"told": told, "bare": bare, "step": self.watch.step, "epoch": self.recorder.epoch}
+
+    def models(self, frame: FrameType) -> list[Any]:
+        """Models that the program called, and modules in the frames of the step."""
+        found = {id(m): m for m in list(self.watch.models)}
+        for f in frames_of(frame):
+            for scope in (f.f_locals, f.f_globals):
+                found.update({id(v): v for v in list(scope.values()) if isinstance(v, torch.nn.Module)})
+        inner = {id(c) for m in found.values() for c in list(m.modules())[1:]}
+        return [m for i, m in found.items() if i not in inner]
+
+    def attribute(self, birth: dict[str, Any], frame: FrameType) -> None:
+        """The rows of the data whose values the operation could not take, where its first axis is the batch's."""
+        if birth["how"] == "given" or not birth["rows"] or birth.get("all_rows"):
+            return
+        size = birth["shape"][0]
+        rows, loader = self.watch.parts.get("rows"), self.watch.parts.get("loader")
+        tensors: dict[str, Any] = {}
+        if loader is not None and loader.recent and loader.recent[-1].rows == size:
+            tensors = {f"batch[{k}]": t for k, t in enumerate(r() for r in loader.recent[-1].leaves) if t is not None}
+        frames = frames_of(frame)
+        for f in frames[:3]:
+            tensors.update({n: v for n, v in f.f_locals.items() if is_batch(v, size)})
+        if rows is not None and tensors:
+            spot = rows.locate(tensors, birth["rows"], frames)
+            if spot is not None:
+                birth["spot"] = spot.as_dict()
+
+    def confirm(self) -> None:
+        """The step did harm: tell it, once a run."""
+        suspect, self.suspect, self.done = self.suspect, None, True
+        told = suspect["told"]
+        place = {"step": suspect["step"], "epoch": suspect["epoch"]}
+        for fact in told.pop("given"):
+            where = {k: fact.pop(k) for k in ("module", "file", "line") if k in fact}
+            fact.update(reaches=told["kind"], ran=told["ran"], equal=told["equal"])
+            self.recorder.fact("nonfinite_found", fact, **where, **place)
+        first = told["births"][0] if told["births"] else {}
+        line = {"file": first.get("file") or "", "line": first.get("line")} if first else {}
+        self.recorder.fact("nonfinite_step", told, module=first.get("module"), **line, **place)
+
+    def last_words(self) -> None:
+        """A loop without an optimizer may have ended with the step that was suspected."""
+        if self.suspect is not None and not self.done and self.suspect["bare"]:
+            self.confirm()
+
+
+def is_batch(value: Any, size: int) -> bool:
+    """Can the tensor be the batch's data: as many rows, no part of the graph?"""
+    return torch.is_tensor(value) and value.dim() > 0 and value.shape[0] == size and value.grad_fn is None and values_of(value) is not None
+
+
+def scaled() -> bool:
+    """Is a gradient scaler of mixed precision at work in the step? Then infinite gradients are what it is there for."""
+    frame: FrameType | None = sys._getframe(1)
+    scaler = getattr(sys.modules.get("torch.amp.grad_scaler"), "GradScaler", None)
+    while frame is not None and scaler is not None:
+        if any(isinstance(v, scaler) and v.is_enabled() for v in frame.f_locals.values()):
+            return True
+        frame = frame.f_back
+    return False
+
+
+def install(watch: Watch) -> None:
+    """Stand at the backward pass and the step, where a check wants to know."""
+    if not watch.recorder.wants("nonfinite_step", "nonfinite_found"):
+        return
+    sentinel = Sentinel(watch)
+    watch.parts[PART] = sentinel
+    watch.hang("on_backward", PART, sentinel.on_backward)
+    watch.hang("after_backward", PART, sentinel.after_backward)
+    watch.hang("before_step", PART, sentinel.before_step)
+    watch.hang("after_step", PART, sentinel.after_step)
+    watch.around(PART, torch.autograd, "grad", None, sentinel.grad_done)
+    watch.recorder.at_exit(sentinel.last_words)

@@ -1,0 +1,162 @@
+"""Dispatch: watches every operation of a replay and follows what is not finite from where it was born to the loss or a gradient."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import time
+from typing import Any
+
+from ..capture.operands import at_instruction, operand_nodes
+from ..capture.origin import absolute, is_users
+
+MOST_SECONDS = 60.0  # of one replay
+MOST_BIRTHS = 400
+FIRST = 50
+CONSTANT = tuple("full fill masked_fill scalar_tensor zeros ones new_ lift_fresh empty where constant_pad tril triu".split())
+TRACED = re.compile(r'File "([^"]+)", line (\d+), in (\S+)')
+
+
+class TooLong(Exception):
+    """The replay took more time than it may."""
+
+
+def hunt_of(torch: Any) -> type:
+    """The dispatch mode, made once torch is there."""
+    from_mode = sys.modules["torch.utils._python_dispatch"].TorchDispatchMode
+
+    class Hunt(from_mode):  # type: ignore[misc, valid-type]
+        """`births` are operations with finite inputs and an output that is not, in order; `taint` says which of them reach a tensor."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.births: list[dict[str, Any]] = []
+            self.ops = 0
+            self.taint: dict[int, frozenset[int]] = {}
+            self.stack: list[str] = []
+            self.module_of: dict[int, str | None] = {}
+            self.kept: list[Any] = []  # tainted tensors stay alive, so that their ids stay theirs
+            self.began = time.monotonic()
+
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            kwargs = kwargs or {}
+            self.ops += 1
+            if self.ops % 64 == 0 and time.monotonic() - self.began > MOST_SECONDS:
+                raise TooLong
+            node = torch._C._current_autograd_node()
+            if node is None and self.stack:
+                self.module_of[torch.autograd._get_sequence_nr() - 1] = self.stack[-1]
+            inputs = [t for t in tensors(torch, (args, kwargs)) if t.is_floating_point()]
+            mutable = func._schema.is_mutable
+            before = [(bad(torch, t), described(torch, t)) for t in inputs] if mutable else None
+            result = func(*args, **kwargs)
+            outputs = [t for t in tensors(torch, result) if bad(torch, t)]
+            if outputs or mutable:
+                self.follow(func, node, inputs, outputs, before)
+            return result
+
+        def follow(self, func: Any, node: Any, inputs: list[Any], outputs: list[Any], before: Any) -> None:
+            """Whence do the bad outputs come: from bad inputs, or were they born here?"""
+            dirty = [t for k, t in enumerate(inputs) if (before[k][0] if before else bad(torch, t))]
+            marks: frozenset[int] = frozenset()
+            for t in dirty:
+                known = self.taint.get(id(t)) or self.taint.get(id(getattr(t, "_base", None)))
+                marks |= known if known is not None else frozenset({self.given(t, node)})
+            if outputs and (not dirty or self.turned(outputs, dirty, marks)):
+                marks = frozenset({self.birth(func, node, inputs, outputs, before)})
+            for t in outputs:
+                self.taint[id(t)] = marks
+                self.kept.append(t)
+
+        def turned(self, outputs: list[Any], dirty: list[Any], marks: frozenset[int]) -> bool:
+            """NaN made of infinities that were put there on purpose (a mask): this operation, not the mask, is where it went wrong."""
+            constant = all(self.births[k]["how"] == "constant" for k in marks)
+            return constant and any(bool(torch.isnan(t).any()) for t in outputs) and not any(bool(torch.isnan(t).any()) for t in dirty)
+
+        def given(self, tensor: Any, node: Any) -> int:
+            """A tensor that was not finite before the replay began."""
+            told = {"how": "given", "op": "", "tensor": tensor, "backward": node is not None, "inputs": [], **self.place(node)}
+            told.update(offending(torch, [tensor]))
+            self.births.append(told)
+            self.taint[id(tensor)] = frozenset({len(self.births) - 1})
+            self.kept.append(tensor)
+            return len(self.births) - 1
+
+        def birth(self, func: Any, node: Any, inputs: list[Any], outputs: list[Any], before: Any) -> int:
+            if len(self.births) >= MOST_BIRTHS:
+                return MOST_BIRTHS - 1
+            name = func._schema.name.removeprefix("aten::").strip("_")
+            constant = node is None and name.startswith(CONSTANT) and not any(bool(torch.isnan(t).any()) for t in outputs)
+            told = {
+                "how": "constant" if constant else "computed", "op": name, "backward": node is not None,
+                "node": node.name() if node is not None else None, **self.place(node),
+                "inputs": [b[1] for b in before] if before else [described(torch, t) for t in inputs[:6]], **offending(torch, outputs),
+            }  # fmt: skip
+            self.births.append(told)
+            return len(self.births) - 1
+
+        def place(self, node: Any) -> dict[str, Any]:
+            """Module, file, line, expression: of a backward operation those of the forward one that it belongs to."""
+            if node is None:
+                return {"module": self.stack[-1] if self.stack else None, **line_of(sys._getframe(2))}
+            told: dict[str, Any] = {"module": self.module_of.get(node._sequence_nr())}
+            for text in reversed(node.metadata.get("traceback_") or []):
+                match = TRACED.search(text)
+                if match and is_users(match[1]):
+                    return {**told, "file": match[1], "line": int(match[2]), "text": text.strip().splitlines()[-1].strip()}
+            return {**told, "file": None, "line": None, "text": None}
+
+    return Hunt
+
+
+def line_of(frame: Any) -> dict[str, Any]:
+    """The person's line above a frame, the expression that runs there and the names in it."""
+    while frame is not None and not is_users(frame.f_code.co_filename):
+        frame = frame.f_back
+    if frame is None:
+        return {"file": None, "line": None, "text": None}
+    node = at_instruction(frame, frame.f_lasti)
+    names = [ast.unparse(n) for n in operand_nodes(node)] if isinstance(node, ast.expr) else []
+    text = ast.unparse(node)[:200] if isinstance(node, ast.expr) else None
+    return {"file": absolute(frame.f_code), "line": frame.f_lineno, "text": text, "names": list(dict.fromkeys(names))[:6]}
+
+
+def tensors(torch: Any, value: Any) -> list[Any]:
+    """The tensors in nested arguments."""
+    if isinstance(value, torch.Tensor):
+        return [value]
+    if isinstance(value, (list, tuple)):
+        return [t for part in value for t in tensors(torch, part)]
+    if isinstance(value, dict):
+        return [t for part in value.values() for t in tensors(torch, part)]
+    return []
+
+
+def bad(torch: Any, t: Any) -> bool:
+    """Does it hold a value that is not finite?"""
+    if not t.is_floating_point() or t.numel() == 0 or t.layout != torch.strided or t.is_meta:
+        return False
+    return not bool(torch.isfinite(t.detach()).all())
+
+
+def described(torch: Any, t: Any) -> dict[str, Any]:
+    """Shape, dtype and range of an operand."""
+    told: dict[str, Any] = {"shape": list(t.shape), "dtype": str(t.dtype).removeprefix("torch.")}
+    if t.numel() and t.layout == torch.strided:
+        t = t.detach()
+        good = t[torch.isfinite(t)]
+        if good.numel():
+            told["min"], told["max"], told["smallest"] = float(good.min()), float(good.max()), float(good.abs().min())
+    return told
+
+
+def offending(torch: Any, outputs: list[Any]) -> dict[str, Any]:
+    """How many elements of the first bad tensor are NaN or infinite, and where along its first axis."""
+    t = outputs[0].detach()
+    wrong = ~torch.isfinite(t)
+    places = wrong.reshape(t.shape[0], -1).any(1).nonzero().flatten().tolist() if t.dim() else []
+    return {
+        "bad": int(wrong.sum()), "of": t.numel(), "nan": int(torch.isnan(t).sum()), "shape": list(t.shape), "rows": places[:FIRST],
+        "all_rows": bool(t.dim()) and len(places) == t.shape[0],
+    }  # fmt: skip

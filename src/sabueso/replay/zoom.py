@@ -1,0 +1,250 @@
+"""Zoom: runs the step that went wrong again, with every operation watched, and puts everything back as it was."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import io
+import sys
+import time
+from collections.abc import Iterator
+from types import FrameType
+from typing import Any
+
+from ..capture.origin import OWN
+from ..capture.randomness import Streams
+from ..capture.recorder import Recorder
+from .dispatch import TooLong, bad, hunt_of, tensors
+from .section import CannotReplay, Section, section
+from .shield import Shield
+
+MOST_BIRTHS = 3  # that are told
+
+
+class Zoom:
+    """One a recorder, found as `recorder.shared["zoom"]`."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.recorder = recorder
+        self._streams: Streams | None = None
+        self._hunt: type | None = None
+
+    @property
+    def streams(self) -> Streams:
+        if self._streams is None:
+            self._streams = Streams()
+        return self._streams
+
+    def look(self, kind: str, loss: Any, batch: Any, models: list[Any], random: Any, frame: FrameType) -> dict[str, Any]:
+        """Replay the step whose backward pass the frame is about to run or has run.
+
+        `kind` is "loss" or "gradient", `loss` the tensor given to backward, `batch` what the loader handed out last, `random` the streams
+        at the step's beginning. The answer holds `births` (first first, only those that reach the end), `ran`, `equal`, `why`.
+        """
+        torch, began = sys.modules["torch"], time.perf_counter()
+        told: dict[str, Any] = {"ran": False, "equal": None, "why": None, "births": [], "ops": 0}
+        try:
+            if torch.distributed.is_available() and torch.distributed.is_initialized() and torch.distributed.get_world_size() > 1:
+                raise CannotReplay("several ranks would have to run the step together")
+            self._replay(told, kind, loss, batch, models, random, outer(frame), torch)
+        except CannotReplay as why:
+            told["why"] = str(why)
+        except TooLong:
+            told["why"] = "the replay took too long"
+        told["seconds"] = round(time.perf_counter() - began, 3)
+        return told
+
+    def _replay(
+        self, told: dict[str, Any], kind: str, loss: Any, batch: Any, models: list[Any], random: Any, frame: FrameType, torch: Any
+    ) -> None:
+        part = step_of(frame, batch, models, torch) or section(frame, lambda v: has_graph(v, torch))
+        models = models or [v for v in frame.f_locals.values() if isinstance(v, torch.nn.Module)]
+        for states in ([random] if random is not None else []) + [None]:  # None: the streams as they are now
+            shield = Shield(frame, models, torch, self.streams)
+            try:
+                if states is not None:
+                    self.streams.restore(states)
+                hunt, again = self._run(part, kind, loss, batch, models, torch)
+            finally:
+                shield.restore()
+            if again is None:
+                raise CannotReplay("the step run again gave no loss")
+            equal = same(loss, again, torch)
+            if equal or states is None:
+                break
+        told.update(ran=True, equal=equal, ops=hunt.ops, lines=[part.first, part.last] if isinstance(part, Section) else None)
+        told["births"] = reaching(hunt, again if kind == "loss" else hunt.ends, torch)
+
+    def _run(self, part: Any, kind: str, loss: Any, batch: Any, models: list[Any], torch: Any) -> tuple[Any, Any]:
+        """The section under the dispatch mode; for gradients its backward pass too, into tensors of our own."""
+        hunt = self._hunting(torch)()
+        hunt.ends = []
+        again = None
+        with quiet(), module_paths(hunt, models, torch), torch.autograd.set_detect_anomaly(True, check_nan=False), eager(torch):
+            try:
+                with hunt, torch.enable_grad():
+                    again = part.run(torch) if not isinstance(part, Section) else run(part, batch)
+                    again = again if isinstance(again, torch.Tensor) else None
+                    if again is not None and kind == "gradient" and again.requires_grad:
+                        leaves = [p for p in leaves_of(again) if p.requires_grad]
+                        ones = torch.ones_like(again) if again.dim() else None
+                        found = torch.autograd.grad(again, leaves, grad_outputs=ones, allow_unused=True)
+                        hunt.ends = [g for g in found if g is not None]
+            except (TooLong, CannotReplay):
+                raise
+            except Exception as error:
+                raise CannotReplay(f"the step run again raised {type(error).__name__}: {str(error)[:200]}") from error
+        return hunt, again
+
+    def _hunting(self, torch: Any) -> type:
+        if self._hunt is None:
+            self._hunt = hunt_of(torch)
+        return self._hunt
+
+
+def outer(frame: FrameType | None) -> FrameType:
+    """The frame that called backward: the innermost outside of torch and of us."""
+    while frame is not None:
+        name, file = frame.f_globals.get("__name__", ""), frame.f_code.co_filename
+        if not str(name).startswith("torch.") and name != "torch" and not file.startswith(OWN):
+            return frame
+        frame = frame.f_back
+    raise CannotReplay("no frame called backward")
+
+
+class Step:
+    """A framework's own step, called again in place of a frame's statements."""
+
+    def __init__(self, module: Any, batch: Any) -> None:
+        self.module, self.batch = module, batch
+
+    def run(self, torch: Any) -> Any:
+        module, held = self.module, self.module.__dict__
+        own = {k: held[k] for k in ("log", "log_dict") if k in held}
+        held["log"] = held["log_dict"] = lambda *a, **k: None  # what it logs is logged once
+        try:
+            given = (self.batch, 0) if module.training_step.__code__.co_argcount > 2 else (self.batch,)
+            result = module.training_step(*given)
+        finally:
+            for name in ("log", "log_dict"):
+                held.pop(name)
+            held.update(own)
+        return result.get("loss") if isinstance(result, dict) else result
+
+
+def step_of(frame: FrameType, batch: Any, models: list[Any], torch: Any) -> Step | None:
+    """Lightning's training_step, where it is Lightning that called backward; its logging is silent in the second run."""
+    name = str(frame.f_globals.get("__name__", ""))
+    if not name.startswith(("lightning", "pytorch_lightning")) or batch is None:
+        return None
+    here: FrameType | None = frame
+    while here is not None:
+        for value in list(here.f_locals.values()):
+            if isinstance(value, torch.nn.Module) and hasattr(type(value), "training_step"):
+                return Step(value, batch)
+        here = here.f_back
+    return None
+
+
+def run(part: Section, batch: Any) -> Any:
+    """The section's statements in a copy of the frame's names; returns the loss."""
+    names = {**part.frame.f_globals, **part.frame.f_locals}
+    if part.target is not None:
+        if batch is None:
+            raise CannotReplay("the batch was overwritten in the step and is gone")
+        bind(part, names, batch)
+    exec(part.code, names)  # noqa: S102 (the person's own statements, under their own file name and lines)
+    return eval(part.loss, names)  # noqa: S307
+
+
+def bind(part: Section, names: dict[str, Any], batch: Any) -> None:
+    """The batch into the target of the loop, as the loop did: `x, y`, or `k, (x, y)` of an enumerate."""
+    target = part.target
+    enumerated = isinstance(part.loop, ast.Call) and getattr(part.loop.func, "id", "") == "enumerate"
+    if enumerated and isinstance(target, (ast.Tuple, ast.List)) and len(target.elts) == 2:
+        target = target.elts[1]
+    statement = ast.Assign(targets=[target], value=ast.Name("__batch__", ast.Load()))
+    code = ast.fix_missing_locations(ast.Module(body=[ast.copy_location(statement, target)], type_ignores=[]))
+    exec(compile(code, part.frame.f_code.co_filename, "exec"), {"__batch__": batch}, scope := {})  # noqa: S102
+    names.update(scope)
+
+
+def has_graph(value: Any, torch: Any, depth: int = 2) -> bool:
+    """Is the value, or something in it, part of the graph?"""
+    if isinstance(value, torch.Tensor):
+        return value.grad_fn is not None
+    if depth and isinstance(value, (list, tuple)):
+        return any(has_graph(v, torch, depth - 1) for v in value[:50])
+    if depth and isinstance(value, dict):
+        return any(has_graph(v, torch, depth - 1) for v in list(value.values())[:50])
+    return False
+
+
+def leaves_of(loss: Any) -> list[Any]:
+    """The tensors whose gradients the backward pass of a loss fills."""
+    found, seen, queue = [], set(), [loss.grad_fn]
+    while queue:
+        node = queue.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        if hasattr(node, "variable"):
+            found.append(node.variable)
+        queue.extend(n for n, _ in node.next_functions)
+    return found
+
+
+def same(a: Any, b: Any, torch: Any) -> bool:
+    """Equal to the last bit, NaN where NaN."""
+    a, b = a.detach(), b.detach()
+    if a.shape != b.shape or a.dtype != b.dtype or a.device != b.device:
+        return False
+    return bool(torch.equal(torch.nan_to_num(a), torch.nan_to_num(b)) and torch.equal(a.isnan(), b.isnan()))
+
+
+def reaching(hunt: Any, ends: Any, torch: Any) -> list[dict[str, Any]]:
+    """The births whose values reach the loss or a gradient, in order."""
+    numbers: set[int] = set()
+    for end in tensors(torch, ends):
+        if bad(torch, end):
+            numbers |= hunt.taint.get(id(end), frozenset())
+    return [hunt.births[k] for k in sorted(numbers)][:MOST_BIRTHS]
+
+
+@contextlib.contextmanager
+def module_paths(hunt: Any, models: list[Any], torch: Any) -> Iterator[None]:
+    """Have the hunt know which module is at work."""
+    names: dict[int, str] = {}
+    for model in models:
+        for path, module in model.named_modules():
+            if path or id(module) not in names:
+                names[id(module)] = path or type(module).__name__
+    hooks = sys.modules["torch.nn.modules.module"]
+
+    def enter(module: Any, args: Any) -> None:
+        hunt.stack.append(names.get(id(module), type(module).__name__))
+
+    def leave(module: Any, args: Any, result: Any) -> None:
+        if hunt.stack:
+            hunt.stack.pop()
+
+    held = [hooks.register_module_forward_pre_hook(enter), hooks.register_module_forward_hook(leave, always_call=True)]
+    try:
+        yield
+    finally:
+        for handle in held:
+            handle.remove()
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """What the step prints is not printed twice."""
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        yield
+
+
+def eager(torch: Any) -> Any:
+    """Compiled models run eagerly, where a model was compiled at all."""
+    if "torch._dynamo" in sys.modules and hasattr(torch.compiler, "set_stance"):
+        return torch.compiler.set_stance("force_eager")
+    return contextlib.nullcontext()
