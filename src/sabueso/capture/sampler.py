@@ -100,7 +100,7 @@ class Sampler:
             except Exception as error:
                 self.recorder.own_error("sampler", error)
                 return
-            self.cost += perf_counter() - began
+            self.cost = time.thread_time()
 
     def look(self) -> None:
         """One look at the main thread."""
