@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import encoding, fits, summarise, tabled
+from . import encoding, fits, infinities, summarise, tabled
 from .recorder import Recorder
 
 
@@ -19,6 +19,7 @@ def install(recorder: Recorder) -> None:
 def used(recorder: Recorder, estimator: Any, x: Any, y: Any) -> None:
     """Record which named columns a model is given, once a combination."""
     encoding.given(recorder, x, type(estimator).__name__)
+    infinities.of(recorder).reached(x, y)
     columns = names_of(recorder, x)
     target = names_of(recorder, y)
     if columns is None and target is None:

@@ -20,10 +20,10 @@ def look(recorder: Recorder, left: Any, right: Any, result: Any, how: str, names
     rows = summarise.height(result)
     found |= {"join": number, "how": how, "on": names, "rows": rows, "explained": _differing(right, twice, names) if len(twice) else None}
     if len(alone):
-        found["unmatched_table"], found["unmatched_rows"] = known.rows(left, alone)
+        found["unmatched_table"], found["unmatched_rows"] = known.rows(left, alone, names[0])
         found["selective"] = differs(left, alone, names)
     if len(twice) and right is not None:
-        found["repeated_table"], found["repeated_rows"] = known.rows(right, twice)
+        found["repeated_table"], found["repeated_rows"] = known.rows(right, twice, names[0])
         found["repeated_count"] = len(twice)
         if how != "map":
             known.exploded.append((number, len(a[0]), rows))

@@ -106,7 +106,7 @@ def pairs(held: list[Held]) -> Iterator[Pair]:
         fits = [h for h in labels if len(h.thing) == n]
         fits = [h for h in fits if h.owner == x.owner] or fits
         if len(fits) == 1:  # with several, which are the labels is not known
-            yield Pair(x.thing, fits[0].thing, x.name, fits[0].name, _columns(frames, n))
+            yield Pair(x.thing, fits[0].thing, x.name, fits[0].name, columns_of(frames, n))
 
 
 def _is_features(thing: Any) -> bool:
@@ -129,7 +129,7 @@ def _is_labels(thing: Any) -> bool:
     return thing.dtype.kind in "iuOU"
 
 
-def _columns(frames: list[Any], rows: int) -> dict[str, np.ndarray]:
+def columns_of(frames: list[Any], rows: int) -> dict[str, np.ndarray]:
     """Columns of the tables with so many rows; the widest table stands for those that it was put together from."""
     found: dict[str, np.ndarray] = {}
     same = [f for f in frames if summarise.height(f) == rows]
@@ -153,7 +153,7 @@ def judge(recorder: Recorder, pair: Pair) -> None:
     first, last = _snapped(found["first"], found["last"], pair.columns)
     known = lineage.of(recorder).known_of(pair.x, create=False)
     source = known.source.name if known is not None and known.source.as_read else None
-    told = {**found, "first": first, "last": last, "features": pair.x_name, "labels": pair.y_name, "table": source, "labels_from": _column_of(codes, pair.columns),
+    told = {**found, "first": first, "last": last, "features": pair.x_name, "labels": pair.y_name, "table": source, "labels_from": column_of(codes, pair.columns),
             "where": _where(first, last, pair.columns)}  # fmt: skip
     whole = found["kind"] == "order" and found["agreement_elsewhere"] is None
     file, line = (authorship.listing() if whole else None) or authorship.assigned(pair.x_name) or (None, None)
@@ -221,7 +221,7 @@ def _where(first: int, last: int, columns: dict[str, np.ndarray]) -> dict[str, s
     return dict(list(found.items())[:3])
 
 
-def _column_of(codes: np.ndarray, columns: dict[str, np.ndarray]) -> str | None:
+def column_of(codes: np.ndarray, columns: dict[str, np.ndarray]) -> str | None:
     """The column at hand that the labels were made of."""
     for name, values in columns.items():
         try:

@@ -117,7 +117,8 @@ def _from_array(x: Any, name: str, labels: np.ndarray, y_name: str, held: list[p
     array = np.asarray(x)
     columns = {str(i): array[:, i] for i in range(min(array.shape[1], 100))}
     frames = [h.thing for h in held if summarise.is_frame(h.thing) and summarise.height(h.thing) == len(array)]
-    return Whole(columns, labels, pairs._columns(frames, len(array)), frames[0] if frames else x, y_name, name)
+    frames.sort(key=lambda f: -len(summarise.columns_of(f)))
+    return Whole(columns, labels, pairs.columns_of(frames, len(array)), frames[0] if frames else x, y_name, name)
 
 
 def judge(recorder: Recorder, whole: Whole) -> None:
@@ -153,8 +154,9 @@ def of_classes(recorder: Recorder, whole: Whole, features: np.ndarray, codes: np
         pairs.judge(recorder, pair)
     found = twins.conflicts(list(whole.columns.values()), features, codes)
     if found is not None:
-        table, rows = rows_of(recorder, whole, found.pop("positions"))
-        recorder.fact("label_twins", {**found, "table": table, "row_numbers": rows, "labels": pairs._column_of(codes, whole.beside) or whole.y_name, "features": whole.x_name})
+        label = pairs.column_of(codes, whole.beside) or whole.y_name
+        table, rows = rows_of(recorder, whole, found.pop("positions"), label)
+        recorder.fact("label_twins", {**found, "table": table, "row_numbers": rows, "labels": label, "features": whole.x_name})
 
 
 def of_numbers(recorder: Recorder, whole: Whole, features: np.ndarray) -> None:
@@ -176,10 +178,10 @@ def of_numbers(recorder: Recorder, whole: Whole, features: np.ndarray) -> None:
             return
 
 
-def rows_of(recorder: Recorder, whole: Whole, positions: np.ndarray) -> tuple[str | None, list[int]]:
+def rows_of(recorder: Recorder, whole: Whole, positions: np.ndarray, label: str | None = None) -> tuple[str | None, list[int]]:
     """Rows as read of these positions of the whole."""
     if summarise.is_frame(whole.frame):
-        return tables.of(recorder).rows(whole.frame, positions)
+        return tables.of(recorder).rows(whole.frame, positions, label)
     known = lineage.of(recorder).known_of(whole.frame, create=False)
     if known is not None and known.source.as_read:
         ids = known.ids[positions] - known.source.base

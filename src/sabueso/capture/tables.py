@@ -68,36 +68,41 @@ class Tables:
             source.hashes[name] = hashed(summarise.column(frame, name))
             self._cells += source.rows
 
-    def rows(self, frame: Any, positions: np.ndarray) -> tuple[str | None, list[int]]:
-        """(table, rows as read) of the first 50 of these rows of a later table; (None, positions) where no table is known to hold them."""
+    def rows(self, frame: Any, positions: np.ndarray, column: str | None = None) -> tuple[str | None, list[int]]:
+        """(table, rows as read) of the first 50 of these rows of a later table, of the table with that column where there are several.
+
+        (None, positions) where no table is known to hold them.
+        """
         some = positions[:MOST_LOOKED_UP]
         if not len(some):
             return None, []
         have = set(summarise.columns_of(frame))
-        for source in self.sources:
-            found = self._rows_in(source, frame, some, have)
-            if found is not None:
-                return source.name, first(sorted(found))
+        for asked in (True, False):
+            for strict in (True, False):  # a table that agrees in all that both have goes before one that agrees in its key alone
+                for source in [s for s in self.sources if (column in s.columns) is asked]:
+                    found = _rows_in(source, frame, some, have, strict)
+                    if found is not None:
+                        return source.name, first(sorted(found))
         return None, first(some)
 
-    def _rows_in(self, source: Source, frame: Any, some: np.ndarray, have: set[str]) -> list[int] | None:
-        names = [c for c in source.hashes if c in have]
-        key: np.ndarray | None = None
-        wanted: np.ndarray | None = None
-        for name in names:
-            theirs = hashed(head(frame, name, some))
-            key = source.hashes[name] if key is None else mixed(key, source.hashes[name])
-            wanted = theirs if wanted is None else mixed(wanted, theirs)
-            if len(np.unique(key)) == len(key):
-                break
-        if key is None or wanted is None:
-            return None
-        order = np.argsort(key, kind="stable")
-        ranked = key[order]
-        if 1 + np.count_nonzero(ranked[1:] != ranked[:-1]) < UNIQUE * len(key):
-            return None
-        at = np.minimum(np.searchsorted(ranked, wanted), len(ranked) - 1)
-        return [int(i) for i in order[at]] if (ranked[at] == wanted).mean() > 0.95 else None
+
+def _rows_in(source: Source, frame: Any, some: np.ndarray, have: set[str], strict: bool) -> list[int] | None:
+    key: np.ndarray | None = None
+    wanted: np.ndarray | None = None
+    for name in [c for c in source.hashes if c in have]:
+        theirs = hashed(head(frame, name, some))
+        key = source.hashes[name] if key is None else mixed(key, source.hashes[name])
+        wanted = theirs if wanted is None else mixed(wanted, theirs)
+        if not strict and len(np.unique(key)) == len(key):
+            break
+    if key is None or wanted is None:
+        return None
+    order = np.argsort(key, kind="stable")
+    ranked = key[order]
+    if 1 + np.count_nonzero(ranked[1:] != ranked[:-1]) < UNIQUE * len(key):
+        return None
+    at = np.minimum(np.searchsorted(ranked, wanted), len(ranked) - 1)
+    return [int(i) for i in order[at]] if (ranked[at] == wanted).mean() > 0.95 else None
 
 
 def of(recorder: Recorder) -> Tables:

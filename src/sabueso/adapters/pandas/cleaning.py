@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ...capture import matching, ordering, summarise, tables
+from ...capture import infinities, matching, ordering, summarise, tables
 from ...capture.around import Patches
 from ...capture.origin import user_line
 from ...capture.recorder import Recorder, guarded
@@ -123,39 +123,17 @@ def _order_used(recorder: Recorder, name: str) -> Any:
 def _ufunc(recorder: Recorder) -> Any:
     def called(token: Any, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         series, ufunc, method = args[0], args[1], args[2]
-        if method != "__call__" or getattr(ufunc, "__name__", "") not in BORN or not recorder.wants("nonfinite_found"):
-            return
-        given, made = summarise.values(series), summarise.values(result)
-        if made.dtype.kind == "f" and given.dtype.kind in "iuf" and len(made) == len(given):
-            bad = ~np.isfinite(made) & np.isfinite(given)
-            if bad.any() and recorder.once("born", *user_line()):
-                recorder.shared["nonfinite_born"] = (ufunc.__name__, str(series.name), given[bad][:3].tolist(), int(bad.sum()), *user_line())
+        if method == "__call__" and getattr(ufunc, "__name__", "") in infinities.BORN and recorder.wants("nonfinite_found"):
+            infinities.of(recorder).made(ufunc.__name__, str(series.name), summarise.values(series), summarise.values(result))
 
     return called
-
-
-BORN = frozenset({"log", "log2", "log10", "log1p", "sqrt", "divide", "true_divide", "exp", "power", "reciprocal", "arctanh", "arcsin", "arccos"})
 
 
 def _set_item(recorder: Recorder) -> Any:
     def was_set(token: Any, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         frame, key, value = args[0], args[1], args[2]
-        kind = getattr(getattr(value, "dtype", None), "kind", "")
-        if kind != "f" or not isinstance(key, str) or not recorder.wants("nonfinite_found") or getattr(value, "ndim", 1) != 1:
-            return
-        held = summarise.values(value)
-        infinite = np.isinf(held)
-        born = recorder.shared.get("nonfinite_born")
-        here = born is not None and born[4:] == user_line()
-        bad = ~np.isfinite(held) if here else infinite
-        if not bad.any() or not recorder.once("nonfinite_set", key, *user_line()):
-            return
-        rows = np.flatnonzero(bad)
-        table, as_read = tables.of(recorder).rows(frame, rows)
-        how = {"operation": born[0], "operand": born[1], "of": born[2]} if here else {}
-        recorder.fact("nonfinite_found", {"what": "column", "column": key, "table": table, "rows": as_read, "count": int(bad.sum()), "of_rows": len(held),
-                                          "nan": int(np.isnan(held[bad]).sum()), "inf": int(infinite.sum()), "sign": float(np.sign(held[infinite][:1].sum())), **how},
-                      column=key, row=as_read)  # fmt: skip
+        if getattr(getattr(value, "dtype", None), "kind", "") == "f" and isinstance(key, str) and getattr(value, "ndim", 1) == 1:
+            infinities.of(recorder).placed(frame, key, summarise.values(value))
 
     return was_set
 
