@@ -28,7 +28,7 @@ class Graph:
         self.modules: Modules = watch.parts["modules"]
         self.steps: Steps = watch.parts["steps"]
         self.trace: Trace = watch.parts["trace"]
-        self.initialised: dict[int, tuple[Any, str, Any]] = {}  # parameter id -> (weak reference, initialiser, values)
+        self.initialised: dict[int, tuple[Any, str, Any, bool | None]] = {}  # parameter id -> (reference, initialiser, values, narrows)
         self.stepped: dict[int, int] = {}  # parameter id -> optimizer steps while it was held and had a gradient
         self.called: dict[int, Any] = {}  # roots called with gradients since the last turn
         self.reached: set[int] = set()
@@ -45,9 +45,13 @@ class Graph:
         def after(token: Any, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
             tensor = args[0] if args else kwargs.get("tensor")
             if torch.is_tensor(tensor) and tensor.is_leaf:
-                self.initialised[id(tensor)] = (weakref.ref(tensor), name, sample(tensor))
+                self.remember(tensor, name)
 
         return after
+
+    def remember(self, tensor: Any, name: str, narrows: bool | None = None) -> None:
+        """An initialiser wrote a tensor."""
+        self.initialised[id(tensor)] = (weakref.ref(tensor), name, sample(tensor), narrows)
 
     def freeze(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Tensor.requires_grad_ or Module.requires_grad_ begins: the person's line, should it freeze."""
@@ -150,10 +154,13 @@ class Graph:
         now, was = sample(p), self.before.get(id(p))
         known = self.initialised.get(id(p))
         initialiser = known[1] if known is not None and known[0]() is p else None
+        path = path.removeprefix("_torch_params.").replace("/", ".")  # as Keras names them
         row = {"path": path, "shape": list(p.shape), "requires_grad": p.requires_grad, "optimizer": owners.get(id(p)), "reached": id(p) in self.reached,
                "used": id(p) in self.cuts, "gradient": gradient_state(p), "initialiser": initialiser, "stepped": self.stepped.get(id(p), 0),
                "changed": None if was is None or now is None else now != was,
                "untouched": bool(initialiser and now is not None and known is not None and known[2] == now)}  # fmt: skip
+        if initialiser and known is not None and known[3] is not None:
+            row["narrows"] = known[3]
         frozen_at = self.frozen_at.get(id(p)) if not p.requires_grad else None
         if frozen_at is not None:
             row["frozen_at"] = frozen_at.told

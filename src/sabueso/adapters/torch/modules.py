@@ -147,7 +147,8 @@ class Modules:
             return best[1]
         if own is not None and own.ref() is module:
             return own.name
-        return named(module) or type(module).__name__
+        given = getattr(module, "name", None) if "keras" in str(type(module).__mro__) else None
+        return named(module) or (given if isinstance(given, str) else None) or type(module).__name__
 
     def owner(self, parameter: Any, path: str) -> Any:
         """The module of a known model that has this very parameter."""

@@ -43,6 +43,10 @@ class Held:
         optimizer = self.ref()
         return [p for g in optimizer.param_groups for p in g["params"]] if optimizer is not None else []
 
+    def rate(self, optimizer: Any) -> Any:
+        """The learning rate of its first group."""
+        return optimizer.param_groups[0].get("lr") if optimizer.param_groups else None
+
 
 class Steps:
     """The hooks and counters."""
@@ -65,12 +69,12 @@ class Steps:
         if isinstance(getattr(args[0], "param_groups", None), list):
             self.held(args[0], built_at(args[0]))
 
-    def held(self, optimizer: Any, line: Line | None = None) -> Held:
+    def held(self, optimizer: Any, line: Line | None = None, kind: type[Held] = Held) -> Held:
         """The record of an optimizer; a new one where it was not known (built before we woke, or unpickled)."""
         known = self.watch.optimizers.get(id(optimizer))
         if known is not None and known.ref() is optimizer:
             return known
-        held = self.watch.optimizers[id(optimizer)] = Held(self.seen, optimizer, line)
+        held = self.watch.optimizers[id(optimizer)] = kind(self.seen, optimizer, line)
         self.seen += 1
         if self.seen <= MANY_OPTIMIZERS or self.seen & (self.seen - 1) == 0:
             self.watch.arm()
@@ -106,11 +110,10 @@ class Steps:
 
     def points(self, optimizer: Any, held: Held) -> None:
         """Learning rate and gradient norm of this step."""
-        group = optimizer.param_groups[0] if optimizer.param_groups else {}
         if not held.series:
             place = Place(stage="train", module=held.name, **(held.line.place if held.line else {}))
             held.series = {n: self.recorder.series(n, place) for n in ("learning_rate", "gradient_norm")}
-        rate, pairs = group.get("lr"), []
+        rate, pairs = held.rate(optimizer), []
         if held.series["learning_rate"] is not None and rate is not None and (not torch.is_tensor(rate) or rate.device.type == "cpu"):
             pairs.append((held.series["learning_rate"], float(rate)))
         now = time.perf_counter()

@@ -94,7 +94,7 @@ def told(fact: Fact, idle: list[dict[str, Any]], frozen: list[dict[str, Any]], s
         line = next((r["frozen_at"] for r in idle if r.get("frozen_at")), None) or layer_line(idle) or fact["built"]
         evidence.append((f"requires_grad of `{idle[0]['path']}`", False, "True: it was neither loaded nor trained before"))
         says = f"`{module}` was never trained or loaded, yet it is frozen: its weights stay random"
-        remedy = f"freeze before the new layer is put in, or set requires_grad to True for `{module}`"
+        remedy = f"let `{module}` be trained (requires_grad / trainable = True), or load its weights before it is frozen"
     else:
         says = f"no optimizer holds `{module}`: it gets gradients but is never changed"
         evidence.append(("parameters that the optimizer holds but the model no longer has", fact["orphans"], 0))

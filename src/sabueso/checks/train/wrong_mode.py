@@ -42,9 +42,9 @@ def wrong_mode(mode: list[Fact], parameters: list[Fact], *, strays: float = 1.0)
         x, y = torch.randn(64, 4), torch.randint(0, 2, (64,))
         net = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Dropout(0.5), nn.Linear(16, 2))
         opt = torch.optim.SGD(net.parameters(), lr=0.05)
-        net.eval()  # sabueso: wrong-mode
+        net.eval()
         for step in range(12):
-            loss = nn.functional.cross_entropy(net(x), y)
+            loss = nn.functional.cross_entropy(net(x), y)  # sabueso: wrong-mode
             opt.zero_grad()
             loss.backward()
             opt.step()
