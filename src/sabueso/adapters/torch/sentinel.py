@@ -94,6 +94,8 @@ class Sentinel:
         optimizer = held.ref()
         if optimizer is None:
             return []
+        if not hasattr(optimizer, "param_groups"):  # an optimizer of Keras
+            return held.parameters
         key = (id(optimizer), len(optimizer.param_groups), sum(len(g["params"]) for g in optimizer.param_groups))
         kept = getattr(held, "sentinel_list", None)
         if kept is None or kept[0] != key:

@@ -107,9 +107,9 @@ class Statistics:
 
 def settings(optimizer: Any) -> dict[str, Any]:
     """What an optimizer's first group was set to, as far as it is numbers."""
-    group = optimizer.param_groups[0] if optimizer is not None and optimizer.param_groups else {}
+    group = next(iter(getattr(optimizer, "param_groups", ())), {})  # an optimizer of Keras has no groups
     found = {k: float(v) for k, v in group.items() if k != "params" and isinstance(v, (int, float)) and not isinstance(v, bool)}
-    return found | {"groups": len(optimizer.param_groups) if optimizer is not None else 0}
+    return found | {"groups": len(getattr(optimizer, "param_groups", ()))}
 
 
 def some(tensor: Any) -> Any:
