@@ -67,7 +67,7 @@ def moved_by(column: dict[str, Any], segment: Segment) -> drift.Moved:
     return drift.numbers(column["ref_counts"], segment.counts) if segment.counts else drift.Moved()
 
 
-def rescaled(reference: list[float], current: list[float]) -> Rescaled | None:
+def rescaled(reference: list[float], current: list[float], name: str = "") -> Rescaled | None:
     """The change of unit that makes two columns of quantiles agree; None if there is none, or none is needed."""
     r, c = np.array(reference)[CENTRE], np.array(current)[CENTRE]
     if len(r) < 10 or len(c) != len(r):
@@ -82,7 +82,7 @@ def rescaled(reference: list[float], current: list[float]) -> Rescaled | None:
     logs = np.log(np.abs(c / r))
     factor = float(np.exp(np.median(logs)))
     misfit = float(np.ptp(logs))
-    unit = unit_of(factor)
+    unit = unit_of(factor, name)
     # a tight column (pressure, body heat) fits any factor: its own spread must have been stretched too
     stretched = float(np.ptp(c)) / spread / factor
     if abs(math.log(factor)) < math.log(1.5) or misfit > 0.35 or not 0.5 < stretched < 2:
@@ -90,10 +90,12 @@ def rescaled(reference: list[float], current: list[float]) -> Rescaled | None:
     return Rescaled(factor, 0.0, unit, misfit)
 
 
-def unit_of(factor: float, within: float = 0.06) -> str:
-    """The pair of units that a factor stands for, either way; empty if it is none that we know."""
-    best = min(UNITS, key=lambda u: min(abs(math.log(factor / u)), abs(math.log(factor * u))))
-    return UNITS[best] if min(abs(math.log(factor / best)), abs(math.log(factor * best))) < math.log(1 + within) else ""
+def unit_of(factor: float, name: str = "", within: float = 0.06) -> str:
+    """The pair of units that a factor stands for, either way; empty if it is none that we know. A pair that names the column goes first."""
+    off = {u: min(abs(math.log(factor / u)), abs(math.log(factor * u))) for u in UNITS}
+    near = [u for u in UNITS if off[u] < math.log(1 + within)]
+    named = [u for u in near if name and name.lower() in UNITS[u].lower()]
+    return UNITS[min(named or near, key=lambda u: off[u])] if near else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,9 +72,9 @@ class Waker:
         for name in self._waits.pop(library, ()):
             if name in self._undo:
                 continue
-            if self.recorder.once("library", name):
-                self.recorder.fact("library", {"name": name, "version": str(getattr(sys.modules.get(library), "__version__", ""))})
             try:
+                if self.recorder.once("library", name):
+                    self.recorder.fact("library", {"name": name, "version": str(getattr(sys.modules.get(library), "__version__", ""))})
                 module = importlib.import_module(f"{__name__}.{name}")
                 self._undo[name] = module.install(self.recorder)
             except Exception as error:

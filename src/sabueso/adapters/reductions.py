@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from ..capture.around import Patches
 from ..capture.calling import caller
-from ..capture.flow import Flow
 from ..capture.origin import is_users, user_line
-from ..capture.outer import outer_of, pair_of
 from ..capture.recorder import Recorder, guarded
-from ..capture.scores import confusion
 
 LIBRARIES = ("numpy",)
 PROVIDES = ("hand_metric", "hand_broadcast")
@@ -28,18 +24,21 @@ class Reductions:
 
     def __init__(self, recorder: Recorder) -> None:
         self.recorder, self.lines = recorder, {}
+        self.outer: Any = None
         recorder.at_exit(self.finish)
 
     def mean(self, token: Any, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """numpy's own mean returned, called by np.mean or by a method."""
         x = args[0] if args else None
-        if type(x) is not np.ndarray or x.size < 4 or not isinstance(result, (float, np.floating)):
+        if type(x).__name__ != "ndarray" or x.size < 4 or not isinstance(result, float) and getattr(result, "ndim", 1):
             return
         frame = caller()
         while frame is not None and frame.f_code.co_filename.endswith(THROUGH):
             frame = frame.f_back
         if frame is None or not is_users(frame.f_code.co_filename):
             return
+        if self.outer is None:  # NumPy may have been loaded from within our own imports: only now are they surely done
+            self.outer = importlib.import_module("sabueso.capture.outer")
         if x.ndim == 2 and x.shape[0] == x.shape[1] and x.dtype.kind in "iufb":
             self.square(x, frame, float(result))
         elif x.ndim == 1 or x.ndim == 2 and x.shape[1] == 1:
@@ -47,14 +46,14 @@ class Reductions:
 
     def square(self, x: np.ndarray, frame: Any, result: float) -> None:
         """A square table is averaged: is it all pairs of a row vector and a column vector that stand at hand?"""
-        found = outer_of(x, frame)
+        found = self.outer.outer_of(x, frame)
         if found is not None:
             self.recorder.fact("hand_broadcast", {**found, "shape": list(x.shape), "value": result}, stage="evaluate")
 
     def vector(self, x: np.ndarray, frame: Any, result: float) -> None:
         """A vector is averaged that has the rows of a model's last answer: is it the difference of that answer and a truth?"""
         flow = self.recorder.shared.get("flow")
-        output = flow.outputs.last(len(x)) if isinstance(flow, Flow) else None
+        output = flow.outputs.last(len(x)) if flow is not None else None
         if output is None or x.dtype.kind not in "iufb":
             return
         file, line = user_line()
@@ -64,7 +63,7 @@ class Reductions:
             return
         answer = output.values if output.values.ndim == 1 else output.values[:, -1]
         more = [("answer", answer.astype(float))] if answer.dtype.kind in "iufb" else []
-        found = pair_of(x, frame, more)
+        found = self.outer.pair_of(x, frame, more)
         if found is None:
             return
         a_name, a, b_name, b, form = found
@@ -73,8 +72,8 @@ class Reductions:
         site["values"].append(result)
         site["sizes"].append(len(x))
         site |= {"form": form, "answer": a_name, "truth": b_name, "model": output.model}
-        if form == "equal" and len(np.unique(b[:2000])) <= 12:
-            site["confusion"] = [[t, p, n] for (t, p), n in (confusion(b, a) or {}).items()]
+        if form == "equal":
+            site["confusion"] = self.outer.counted(b, a)
         if a_name == "answer" or flow.outputs.find(a, a) is not None or output.stream is not None:
             flow.truth(output, b) if a_name == "answer" else output.stream is not None and output.stream.truth.add(output.start, b, a, output.method)
 

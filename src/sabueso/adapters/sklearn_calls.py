@@ -39,12 +39,10 @@ class Estimators:
             x = args[1] if len(args) > 1 else kwargs.get("X")
             y = args[2] if len(args) > 2 else kwargs.get("y")
             if method in FITS:
-                self.flow.fitted(owner, x, y)
+                self.flow.fitted(owner, x, y, again=method == "partial_fit")
                 fits.tell(self.recorder, owner, x, y)
                 return ()
             at = self.flow.fed(owner, method, x)
-            if method == "score" and at is not None and y is not None:
-                self.recorder.shared["scored"] = (owner, y)
             return (at,)
 
         return before

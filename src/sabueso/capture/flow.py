@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 import weakref
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -21,13 +21,33 @@ from .order import order_of
 from .origin import user_line
 from .outputs import MOST, Output, Outputs, plain
 from .recorder import Recorder
+from .requests import current
 from .summarise import height
 
 CALL_ROWS = 20_000  # rows kept of one call, evenly spread
 MOST_CELLS = 2_000_000  # of all streams together
 MOST_STREAMS = 60
 SECONDS = 0.25  # of our time before streams are thinned
+MOST_REQUESTS = 200
 SMALL = 8  # rows: such calls are kept as they come and read later together
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A fit of a transformer whose answer is at hand: which one, on how many rows, where; `codes` are the classes of an encoder of labels."""
+
+    ref: Any
+    number: int
+    fits: int
+    rows: int
+    cls: str
+    file: str | None
+    line: int | None
+    codes: list[str] | None = None
+
+    def told(self) -> dict[str, Any]:
+        """JSON-able."""
+        return {"number": self.number, "fits": self.fits, "rows": self.rows, "class": self.cls, "file": self.file, "line": self.line, "codes": self.codes}
 
 
 @dataclass(slots=True)
@@ -40,12 +60,13 @@ class Model:
     classifier: bool = False
     rows: int = 0
     names: list[str] | None = None
+    named: bool = False  # the names are the table's own, not found by value
     columns: list[Reference] = field(default_factory=list)
     target: Reference | None = None
-    made_by: tuple[int, int] | None = None  # the transformer (number, its count of fits) whose answer the fit was given
+    made_by: Made | None = None  # the transformer's fit whose answer this fit was given
+    coded_by: Made | None = None  # the same of its labels
     fits: int = 0
     loaded: str = ""  # the file that it came from
-    remembered: bool = False  # known by its own attributes alone: not fitted in this run
     file: str | None = None
     line: int | None = None
     batches: list[list[np.ndarray]] = field(default_factory=list)
@@ -68,11 +89,10 @@ class Stream:
     blocks: list[tuple[np.ndarray, list[np.ndarray]]] = field(default_factory=list)
     small: list[np.ndarray] = field(default_factory=list)
     small_rows: list[np.ndarray] = field(default_factory=list)
-    raw: list[dict[str, Any]] = field(default_factory=list)
+    raw: list[tuple[dict[str, Any], int]] = field(default_factory=list)  # requests and the first row that each of them gave
     answers: list[np.ndarray] = field(default_factory=list)
     truth: Truth = field(default_factory=Truth)
-    made_by: tuple[int, int] | None = None
-    fit_on: int | None = None  # rows on which that transformer was fitted
+    made_by: Made | None = None
 
     def settle(self) -> None:
         """Read the small calls together."""
@@ -91,7 +111,7 @@ class Flow:
         self.recorder, self.outputs = recorder, Outputs()
         self.models: dict[int, Model] = {}
         self.streams: dict[Any, Stream] = {}
-        self.made: dict[int, tuple[Any, int, int, int]] = {}  # by id of a transformer's answer: weak reference, number, fits, rows fitted on
+        self.made: dict[int, Made] = {}  # by id of a transformer's answer
         self.cells, self.spent, self.count = 0, 0.0, 0
         recorder.at_exit(self.finish)
 
@@ -117,18 +137,20 @@ class Flow:
         made = self.models[id(owner)] = Model(self.count, type(owner).__name__, _weak(owner), kind == "classifier")
         return made
 
-    def fitted(self, owner: Any, x: Any, y: Any = None, names: list[str] | None = None) -> Model | None:
-        """A fit begins, on these rows."""
+    def fitted(self, owner: Any, x: Any, y: Any = None, names: list[str] | None = None, again: bool = False) -> Model:
+        """A fit begins, on these rows; `again` where it goes on from the last one."""
         began = time.perf_counter()
         model = self.model(owner)
-        model.fits += 1
-        model.remembered, model.loaded = False, ""
+        model.fits += not again
+        model.loaded = ""
         model.file, model.line = user_line()
-        model.made_by = self.maker(x)
+        model.made_by, model.coded_by = self.maker(x), self.maker(y)
         got = columns(x) if x is not None else None
         model.rows = height(x) if hasattr(x, "shape") or isinstance(x, (list, tuple)) else 0
         if got is not None:
-            model.names = names or names_of(x) or names_by_value(got, model.rows)
+            model.names = names or names_of(x)
+            model.named = model.names is not None
+            model.names = model.names or names_by_value(got, model.rows)
             model.columns = [reference(_name(model.names, j), j, c) for j, c in enumerate(got)]
             model.target = self._target(y)
         self.spent += time.perf_counter() - began
@@ -149,6 +171,10 @@ class Flow:
         """The model that came of it."""
         model.cls, model.ref, model.classifier = type(owner).__name__, _weak(owner), classifier
         self.models[id(owner)] = model
+
+    def adopt_copy(self, owner: Any, model: Model, path: str) -> None:
+        """A model read from a file is the one that was written there."""
+        self.models[id(owner)] = replace(model, ref=_weak(owner), loaded=path)
 
     def _target(self, y: Any) -> Reference | None:
         got = columns(y) if y is not None else None
@@ -203,16 +229,16 @@ class Flow:
         if model is None or result is None or isinstance(result, (list, tuple)):
             return
         try:
-            self.made[id(result)] = (weakref.ref(result), model.number, model.fits, model.rows)
+            self.made[id(result)] = Made(weakref.ref(result), model.number, model.fits, model.rows, model.cls, model.file, model.line, _codes(owner))
         except TypeError:
             return
         if len(self.made) > 400:
-            self.made = {k: v for k, v in self.made.items() if v[0]() is not None}
+            self.made = {k: v for k, v in self.made.items() if v.ref() is not None}
 
-    def maker(self, x: Any) -> tuple[int, int] | None:
-        """The transformer (number, count of its fits) that made this table."""
+    def maker(self, x: Any) -> Made | None:
+        """The fit of a transformer that made this table."""
         held = self.made.get(id(x))
-        return (held[1], held[2]) if held is not None and held[0]() is x else None
+        return held if held is not None and held.ref() is x else None
 
     def truth(self, output: Output, true: np.ndarray) -> None:
         """What should have been answered, told by a metric."""
@@ -235,13 +261,12 @@ class Flow:
         n = height(x)
         stream.calls += 1
         stream.single += n == 1
-        request = self.recorder.shared.get("request")
+        request = current.get()
         stream.served = stream.served or request is not None
-        if request is not None and len(stream.raw) < 2000:
-            stream.raw.append({**request, "row": stream.rows})
+        if request is not None and len(stream.raw) < MOST_REQUESTS:
+            stream.raw.append((request, stream.rows))
         if stream.made_by is None:
             stream.made_by = self.maker(x)
-            stream.fit_on = self.made[id(x)][3] if stream.made_by else None
         if len(stream.starts) < 5000:
             stream.starts.append(stream.rows)
         thin = self.cells > MOST_CELLS or (self.spent > SECONDS and n > SMALL)
@@ -301,16 +326,16 @@ class Flow:
         value = {"model": model.cls, "number": model.number, "method": stream.method, "rows": stream.rows, "calls": stream.calls,
                  "single": stream.single, "served": stream.served, "loaded": model.loaded, "fit_rows": model.rows, "fit_file": model.file,
                  "fit_line": model.line, "classifier": model.classifier, "names": model.names, "fed_names": stream.names,
-                 "width": len(model.columns), "fed_width": len(got), "made_by": model.made_by, "fed_by": stream.made_by,
-                 "fed_by_rows": stream.fit_on, "starts": stream.starts[:500]}  # fmt: skip
+                 "width": len(model.columns), "fed_width": len(got), "named": model.named,
+                 "made_by": model.made_by and model.made_by.told(), "fed_by": stream.made_by and stream.made_by.told(), "starts": stream.starts[:500]}  # fmt: skip
         value["columns"] = [t for r, c in zip(model.columns, got) if (t := beside(r, c, rows)) is not None]
         if len(got) == len(model.columns):
             value["order"] = order_of(model.columns, got, value["columns"])
         value["answers"] = self._answers(stream)
         value["truth"] = stream.truth.told(rows, got, [r.name for r in model.columns], model.target)
         if stream.raw:
-            value["requests"] = stream.raw[:200]
-            value["request_rows"] = [[_json(c[r["row"]]) if r["row"] < len(c) else None for c in got] for r in stream.raw[:200]]
+            value["requests"] = [r["raw"] for r, _ in stream.raw[:MOST_REQUESTS]]
+            value["request_rows"] = [[_json(c[at]) if at < len(c) else None for c in got] for _, at in stream.raw[:MOST_REQUESTS]]
         return value
 
     def _answers(self, stream: Stream) -> dict[str, Any] | None:
@@ -341,6 +366,12 @@ def _one_type(parts: list[np.ndarray]) -> np.ndarray:
     if any(p.dtype.kind == "O" for p in parts):
         return np.concatenate([p.astype(object) for p in parts])
     return np.concatenate(parts)
+
+
+def _codes(owner: Any) -> list[str] | None:
+    """The classes of a fitted encoder of labels, in the order of their codes."""
+    classes = getattr(owner, "classes_", None)
+    return [str(c) for c in classes[:200]] if isinstance(classes, np.ndarray) and classes.ndim == 1 else None
 
 
 def _name(names: list[str] | None, j: int) -> str:

@@ -18,9 +18,9 @@ def order_of(references: list[Reference], columns: list[np.ndarray], notable: li
 
     `seen` counts the values that the place at fit has held (exact where columns repeat values), `effect` is the distance of distributions.
     """
-    moved = [t for t in notable if t["kind"] == "number"]
+    standing = [t for t in notable if t["kind"] == "number"]
     width = len(references)
-    if len(moved) < 2 or not 2 <= width <= MOST or len(columns[0]) < LEAST_ROWS:
+    if len(standing) < 2 or not 2 <= width <= MOST or len(columns[0]) < LEAST_ROWS:
         return None
     if any(r.text or c.dtype.kind == "O" or not len(r.stock) for r, c in zip(references, columns)):
         return None
@@ -32,13 +32,13 @@ def order_of(references: list[Reference], columns: list[np.ndarray], notable: li
     cost = effect - 4 * seen
     best = _assign(cost)
     own = np.arange(width)
-    if (best == own).all():
+    moved = [j for j in own if best[j] != j]
+    if not moved or float(sum(cost[j, j] - cost[j, best[j]] for j in moved)) < 0.3 * len(moved):
         return None
     return {"mapping": best.tolist(), "names": [r.name for r in references], "rows": len(some[0]),
             "seen": float(seen[own, own].mean()), "seen_best": float(seen[own, best].mean()),
             "effect": float(effect[own, own].mean()), "effect_best": float(effect[own, best].mean()),
-            "moved": [references[j].name for j in own if best[j] != j],
-            "gain": [float(cost[j, j] - cost[j, best[j]]) for j in own if best[j] != j]}  # fmt: skip
+            "moved": [references[j].name for j in moved], "gain": [float(cost[j, j] - cost[j, best[j]]) for j in moved]}  # fmt: skip
 
 
 def _seen(ref: Reference, column: np.ndarray) -> float:

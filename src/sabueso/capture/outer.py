@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .outputs import plain
+from .scores import confusion
 
 LEAST = 4  # rows
 PROBES = 24
@@ -48,6 +49,12 @@ def pair_of(vector: np.ndarray, frame: FrameType, more: list[tuple[str, np.ndarr
             if form is not None and not np.array_equal(a, b):
                 return a_name, a, b_name, b, form
     return None
+
+
+def counted(true: np.ndarray, answered: np.ndarray) -> list[list[Any]] | None:
+    """Confusion counts as [truth, answer, count]."""
+    found = confusion(true, answered)
+    return [[t, p, n] for (t, p), n in found.items()] if found else None
 
 
 def _form(some: np.ndarray, a: np.ndarray, b: np.ndarray) -> str | None:

@@ -80,7 +80,7 @@ def _rescaled(fact: Fact, column: dict[str, Any], inputs: list[Fact], least: int
     for segment in segments(column):
         if segment.count < least or len(column["ref"].get("grid", ())) < 21:
             continue
-        found = rescaled(column["ref"]["grid"], segment.grid)
+        found = rescaled(column["ref"]["grid"], segment.grid, column["name"])
         if found is None:
             continue
         size = abs(math.log(found.factor))
