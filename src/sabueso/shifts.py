@@ -128,3 +128,51 @@ def unharmed(fact: Fact) -> bool:
 def shown(number: float) -> float:
     """A number with four digits."""
     return float(f"{number:.4g}")
+
+
+@dataclass(frozen=True, slots=True)
+class Turned:
+    """A cyclic column is `steps` of `period` off: p and effect as it is, p once it is turned back."""
+
+    steps: int
+    period: int
+    p: float
+    effect: float
+    p_turned: float
+
+
+def turned(column: dict[str, Any]) -> Turned | None:
+    """The turn that brings a whole-number column with a short cycle back to the fit's; None where it has no cycle or has not moved."""
+    ref, cur = dict(map(tuple, column.get("ref_few") or [])), dict(map(tuple, column.get("cur_few") or []))
+    values = [*ref, *cur]
+    if len(ref) < 5 or not cur or any(v != int(v) for v in values):
+        return None
+    first, last = int(min(values)), int(max(values))
+    period = next((p for p in (7, 12, 24, 60) if last - first < p <= 2 * (last - first + 1) and first in (0, 1)), None)
+    if period is None or len(ref) < 0.7 * period:
+        return None
+    r, s = (np.array([counts.get(float(first + i), 0) for i in range(period)], float) for counts in (ref, cur))
+    now = drift.levels(r, s)
+    back = [(k, drift.levels(r, np.roll(s, -k))) for k in range(1, period)]
+    best = max(back, key=lambda b: b[1].p)
+    steps = best[0] if best[0] <= period / 2 else best[0] - period
+    return Turned(steps, period, now.p, now.effect, best[1].p)
+
+
+FORMS = {"logarithm": np.log, "logarithm of one more": np.log1p, "exponential": np.exp, "square": np.square, "square root": np.sqrt}
+
+
+def reshaped(reference: list[float], current: list[float]) -> str | None:
+    """The form that takes one column's quantiles to the other's; None if none does, or none is needed."""
+    if len(reference) < 21 or len(current) < 21:
+        return None
+    r, c = np.array(reference)[CENTRE], np.array(current)[CENTRE]
+    spread = float(np.ptp(c))
+    if spread <= 0 or np.ptp(r) <= 0 or np.abs(r - c).max() < 2 * max(spread, float(np.ptp(r))) or len(np.unique(r)) < 8:
+        return None
+    with np.errstate(all="ignore"):
+        for form, of in FORMS.items():
+            made = of(r)
+            if np.isfinite(made).all() and np.abs(made - c).max() < 0.1 * spread:
+                return form
+    return None

@@ -1,0 +1,142 @@
+"""preprocess-skew."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ... import drift
+from ...catalogue import check
+from ...events import Fact
+from ...findings import Finding
+from ...shifts import reshaped, shown, turned
+
+
+@check(stage="deploy", severity="error", leads_to=("covariate-drift", "concept-drift", "label-drift", "unscaled-input", "unit-change", "misleading-metric"))
+def preprocess_skew(inputs: list[Fact], *, strong: float = 0.3, sure: float = 1e-6, same: float = 1e-3) -> Iterator[Finding]:
+    """Rows are prepared otherwise where the model is used than where it learnt.
+
+    What it means
+    -------------
+    A scaler or encoder is fitted anew on the rows to be judged, an hour is read in another time zone, a logarithm or a scaling is left out:
+    the model gets numbers that mean something else than those it was fitted on.
+
+    Why it is bad
+    -------------
+    The model is right and its answers are wrong; offline scores do not show it.
+
+    Evidence
+    --------
+    Which fit made the rows that the model learnt from and which made those it is fed (by identity of the tables), or the step that makes
+    both distributions agree again: a turn of a cyclic column (p < 1e-6 as it is, p > 1e-3 after the turn), a logarithm, a power, a scaling.
+
+    Remedy
+    ------
+    Keep the fitted steps with the model (one Pipeline) and use the very same function on both sides.
+
+    Fault
+    -----
+        import numpy as np
+        from sklearn.linear_model import LogisticRegression
+        from sklearn.preprocessing import StandardScaler
+        rng = np.random.default_rng(0)
+        x = rng.normal(5.0, 2.0, size=(500, 2))
+        scaler = StandardScaler().fit(x)
+        model = LogisticRegression().fit(scaler.transform(x), x[:, 0] > 5)
+        for row in rng.normal(5.0, 2.0, size=(40, 2)):
+            row = StandardScaler().fit_transform(row[None])  # sabueso: preprocess-skew
+            model.predict(row)
+
+    Control
+    -------
+        import numpy as np
+        from sklearn.linear_model import LogisticRegression
+        from sklearn.preprocessing import StandardScaler
+        rng = np.random.default_rng(0)
+        x = rng.normal(5.0, 2.0, size=(500, 2))
+        scaler = StandardScaler().fit(x)
+        model = LogisticRegression().fit(scaler.transform(x), x[:, 0] > 5)
+        for row in rng.normal(5.0, 2.0, size=(40, 2)):
+            row = scaler.transform(row[None])
+            model.predict(row)
+
+    References
+    ----------
+    Breck et al., The ML test score, 2017 (training-serving skew).
+    """
+    for fact in inputs:
+        learnt, fed = fact.get("made_by"), fact.get("fed_by")
+        if learnt and fed and learnt["class"] == fed["class"] and (learnt["number"], learnt["fits"]) != (fed["number"], fed["fits"]):
+            yield _refitted(fact, learnt, fed)
+            continue
+        for column in fact["columns"]:
+            if column["kind"] == "number" and "cur_counts" in column:
+                found = _turned(fact, column, strong, sure, same) or _reshaped(fact, column)
+                if found is not None:
+                    yield found
+        scaled = _unscaled(fact)
+        if scaled is not None:
+            yield scaled
+
+
+def _refitted(fact: Fact, learnt: dict[str, Any], fed: dict[str, Any]) -> Finding:
+    cls, n = learnt["class"], fed["rows"]
+    alike = " A single row minus its own mean is all zeros." if n == 1 and "Scaler" in cls else ""
+    return Finding(
+        says=f"{fact['model']} learnt from what a {cls} fitted on {learnt['rows']} rows made, and is fed what another {cls}, fitted on {n} "
+        f"row{'s' if n != 1 else ''} in use, makes.{alike}",
+        place=fact.place.but(file=fed["file"], line=fed["line"], estimator=cls, row=0, stage="deploy"),
+        evidence=[(f"rows that the {cls} of the fit learnt from", learnt["rows"], None), (f"rows that the {cls} in use learnt from", n, learnt["rows"]),
+                  ("rows fed", fact["rows"], None)],
+        remedy=f"store the {cls} of the fit with the model and call its transform here", confidence=0.95, verified="fact",
+    )  # fmt: skip
+
+
+def _turned(fact: Fact, column: dict[str, Any], strong: float, sure: float, same: float) -> Finding | None:
+    """A cyclic whole-number column (hour, weekday, month) that is off by some steps."""
+    found = turned(column)
+    if found is None or found.effect < strong or found.p > sure or found.p_turned < same:
+        return None
+    name = column["name"]
+    return Finding(
+        says=f"{name} is {found.steps} off (of {found.period}) where {fact['model']} is used: turned back, both distributions agree",
+        place=fact.place.but(column=name, row=0, stage="deploy"),
+        evidence=[(f"steps that {name} is off", found.steps, 0), ("distance as fed, in standard deviations", shown(found.effect), "< 0.1"),
+                  ("p of the same distribution after the turn", shown(found.p_turned), "> 0.001"), ("rows fed", fact["rows"], None)],
+        remedy=f"derive {name} by the same function on both sides (a time zone of {found.steps} hours?)" if found.period == 24
+        else f"derive {name} by the same function on both sides", confidence=0.92, verified={"how": "column turned back by its steps", "before": found.p, "after": found.p_turned},
+    )  # fmt: skip
+
+
+def _reshaped(fact: Fact, column: dict[str, Any]) -> Finding | None:
+    """A logarithm, an exponential or a power that stands between both distributions."""
+    found = reshaped(column["ref"].get("grid", []), column["cur"].get("grid", [])) if column["cur"]["count"] >= 20 else None
+    if found is None:
+        return None
+    name = column["name"]
+    return Finding(
+        says=f"{name} as fed is the {found} of what {fact['model']} learnt",
+        place=fact.place.but(column=name, row=0, stage="deploy"),
+        evidence=[(f"median of {name} at fit", shown(column["ref"]["grid"][10]), None), (f"median of {name} as fed", shown(column["cur"]["grid"][10]),
+                  shown(column["ref"]["grid"][10])), ("rows fed", fact["rows"], None)],
+        remedy=f"prepare {name} by the same function on both sides", confidence=0.85, verified="fact",
+    )  # fmt: skip
+
+
+def _unscaled(fact: Fact) -> Finding | None:
+    """A model that learnt standardised columns is fed raw ones."""
+    numeric = [c for c in fact["columns"] if c["kind"] == "number" and "grid" in c["cur"]]
+    standard = [c for c in numeric if abs(c["ref"]["mean"]) < 0.05 and abs(c["ref"]["sd"] - 1) < 0.05]
+    far = [c for c in standard if not -4 < c["cur"]["grid"][10] < 4 or not 0.1 < c["cur"]["sd"] < 10]
+    if fact["rows"] < 10 or fact["width"] < 2 or len(far) < 0.6 * fact["width"] or all(c["cur"]["sd"] == 0 for c in far):
+        return None
+    p = drift.together([drift.numbers(c["ref_counts"], c["cur_counts"]).p for c in far])
+    means = [shown(float(np.mean([c["cur"]["mean"] for c in far]))), 0.0]
+    return Finding(
+        says=f"{fact['model']} learnt standardised columns and is fed others: {len(far)} of {fact['width']} lie off by more than 4 or are spread tenfold",
+        place=fact.place.but(column=[c["name"] for c in far], row=0, stage="deploy"),
+        evidence=[("mean of the columns at fit", means[1], None), ("mean of these columns as fed", means[0], means[1]), ("p of the same distribution", shown(p), None)],
+        remedy="apply the scaler of the fit to the rows before predict", confidence=0.88, verified="fact",
+    )  # fmt: skip
