@@ -31,6 +31,7 @@ class Folding:
     known: Any
     scoring: Any
     origin: sight.Origin
+    splitter: tuple[str | None, str | None, int | None] = (None, None, None)  # its name, and where it was made
     folds: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
 
 
@@ -52,6 +53,8 @@ class Folds:
         given = {**dict(zip(names, args)), **kwargs}
         x, y = given.get("X"), given.get("y")
         self.open = Folding(given.get("estimator"), x, y, self.lineage.known_of(x), kwargs.get("scoring"), sight.origin())
+        if hasattr(kwargs.get("cv"), "split"):
+            self.open.splitter = sight.name_of_any(kwargs["cv"])
         return self.open
 
     def split(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -78,7 +81,7 @@ class Folds:
         found = order.of_folds(run.y, run.folds)
         if found is None:
             return
-        file, line = (run.origin[0][0], run.origin[0][1]) if run.origin else (None, None)
+        file, line = run.splitter[1:] if run.splitter[2] else run.origin[0][:2] if run.origin else (None, None)
         value = {**found, "model": name, "run": self.told, "scores": [] if scores is None else scores.round(4).tolist(),
                  "labels": order.named(run.y, self.lineage)}  # fmt: skip
         self.recorder.fact("folds", value, stage="evaluate", estimator=name, file=file, line=line)

@@ -42,17 +42,15 @@ class Estimators:
         self.lineage = lineage.of(recorder)
         self.uses = uses.of(recorder, self.lineage)
         self.learners: dict[int, tuple[Any, Learner]] = {}  # by id of a fitted transformer
+        self.hooked: set[type] = set()
         self.guard = guarded("sklearn", recorder)
         self.hooks = {m: (self.guard(self._before(m)), self.guard(self._after(m))) for m in METHODS}
 
     # ---- putting them in
 
     def install(self) -> None:
-        """All estimators, the mixins that bring score and fit_transform, and what is derived of BaseEstimator later."""
         module = sys.modules["sklearn.base"]
         root = module.BaseEstimator
-        for cls in [c for c in vars(module).values() if isinstance(c, type) and c.__module__ == module.__name__ and c is not root]:
-            self.hook(cls)
         for cls in root.__subclasses__():
             self._all(cls)
         made = root.__init_subclass__.__func__
@@ -60,7 +58,13 @@ class Estimators:
         self.patches.put(root, "__init_subclass__", classmethod(Around(made, None, meet)))
 
     def hook(self, cls: type) -> None:
-        """Put the hooks round the methods that a class defines itself."""
+        """Put the hooks round the methods of a class and of the mixins that it has them from."""
+        for part in cls.__mro__[:-1]:
+            if part not in self.hooked:
+                self.hooked.add(part)
+                self._hook(part)
+
+    def _hook(self, cls: type) -> None:
         for method in METHODS:
             held = vars(cls).get(method)
             before, after = self.hooks[method]
@@ -123,7 +127,7 @@ class Estimators:
             )
             fit.extra["semi"] = learning.semi_supervised(owner, call.y)
             pairing.eval_sets(self, fit, owner, kwargs)
-            pairing.rows_in_step(self, fit, call)
+            fit.extra["label"] = getattr(call.y, "name", None)
             pairing.inputs_tell(self, fit, call)
 
     def _transformed(self, call: Call, result: Any) -> None:
@@ -177,4 +181,5 @@ class Estimators:
         """Rows are given to a fitted model to be judged."""
         fit: Fit | None = self.uses.fit_of(call.owner)
         if fit is not None and fit.supervised and not fit.extra.get("semi"):
-            self.uses.evaluated(fit, call.known, call.x, call.origin, method, scored=method == "score")
+            if self.uses.evaluated(fit, call.known, call.x, call.origin, method, scored=method == "score") is not None:
+                pairing.target_means(self, fit, call)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import linecache
 from typing import Any
 
 import numpy as np
 
+from ...capture.lineage import sight
 from ...capture.lineage.fingerprints import table_of
+from ...capture.lineage.matching import shared_columns
 from ...capture.lineage.registry import shape_of
-from ...capture.lineage.uses import Fit
+from ...capture.lineage.uses import Fit, place
+from . import tells, windows
 
 
 def label_codes(y: Any, rows: int) -> np.ndarray | None:
@@ -46,9 +50,82 @@ def stopping(owner: Any, kwargs: dict[str, Any]) -> bool:
     return any("early" in type(c).__name__.lower() or "early" in getattr(c, "__name__", "").lower() for c in calls)
 
 
-def rows_in_step(hooks: Any, fit: Fit, call: Any) -> None:
-    """Are the rows of X and y out of step?"""
-
-
 def inputs_tell(hooks: Any, fit: Fit, call: Any) -> None:
-    """Do single inputs give the answer away?"""
+    """Do single inputs give the answer away? Told of the first fits of a kind only."""
+    table, recorder = fit.known.table, hooks.recorder
+    if table is None or fit.y is None or not recorder.wants("tell", "window") or fit.known.rows < tells.LEAST:
+        return
+    names = table.names or names_in_sight(call.x, table)
+    if not recorder.once("tell", fit.name, table.width, tuple(names or ()), place(fit.origin)[1]):
+        return
+    for told in tells.telling(table, fit.y, names):
+        recorder.fact("tell", told | {"model": fit.name}, stage="preprocess", **line_naming(told["column"], fit.origin))
+    if table.numeric.all():
+        values = table.floats()
+        for told in windows.looking_ahead(values, fit.y, names):
+            held = sight.series_in_sight(values[:, told["position"]]) if not names else None
+            where = {"file": held[1], "line": held[2], "tensor": held[0]} if held else line_naming(told["column"], fit.origin)
+            recorder.fact("window", told | {"model": fit.name, "name": held[0] if held else told["column"]}, stage="preprocess", **where)
+
+
+def target_means(hooks: Any, fit: Fit, call: Any) -> None:
+    """Is a column the mean of the target over training and judged rows together?"""
+    mine, judged, recorder = fit.known.table, call.known.table, hooks.recorder
+    if mine is None or judged is None or fit.y is None or not recorder.wants("tell") or mine.width != judged.width:
+        return
+    if not recorder.once("target mean", fit.name, mine.width, place(call.origin)[1]):
+        return
+    names = mine.names or names_in_sight(call.x, judged)
+    for y in labels_in_sight(call, fit):
+        found = tells.target_means(mine, fit.y, judged, y, names)
+        for told in found:
+            recorder.fact("tell", told | {"model": fit.name}, stage="preprocess", **line_naming(told["column"], fit.origin))
+        if found:
+            return
+
+
+def labels_in_sight(call: Any, fit: Fit) -> list[np.ndarray]:
+    """What the true labels of judged rows may be: given with the call, or a column or array of as many rows that the person holds."""
+    rows, found = call.known.rows, []
+    levels = np.unique(fit.y)
+    index = getattr(call.x, "index", None)
+    given = [call.y] if call.y is not None else []
+    for frame in sight.user_frames():
+        for _, value in sight.holdings(frame):
+            shape = shape_of(value)
+            if shape is None or shape[0] != rows or len(given) > 12:
+                continue
+            if hasattr(value, "columns") and fit.extra.get("label") in list(value.columns):
+                given.append(value[fit.extra["label"]])
+            elif len(shape) == 1 and (index is None or not hasattr(value, "index") or index.equals(value.index)):
+                given.append(value)
+    for y in given:
+        codes = label_codes(y, rows)
+        if codes is not None and len(levels) > 1 and (len(levels) > 20 or np.isin(codes, levels).all()):
+            found.append(codes)
+    return found
+
+
+def names_in_sight(x: Any, table: Any) -> list[str] | None:
+    """Names for an array's columns from a frame that the person holds and that has the same columns in the same rows."""
+    for frame in sight.user_frames():
+        for _, value in sight.holdings(frame):
+            columns = getattr(value, "columns", None)
+            shape = shape_of(value)
+            if columns is None or shape is None or len(shape) < 2 or shape[1] > 200 or shape[0] * shape[1] > 4_000_000:
+                continue
+            other = table_of(value)
+            pairs = dict(shared_columns(table, other)) if other is not None else {}
+            if len(pairs) >= 0.6 * table.width and other is not None and other.names:
+                return [other.names[pairs[j]] if j in pairs else f"column {j}" for j in range(table.width)]
+    return None
+
+
+def line_naming(column: str, origin: sight.Origin) -> dict[str, Any]:
+    """The first line of the person's files that names the column, else that of the fit."""
+    for file in dict.fromkeys(o[0] for o in origin):
+        lines = linecache.getlines(file)
+        for number, text in enumerate(lines, 1):
+            if f'"{column}"' in text or f"'{column}'" in text or f"{column}=" in text.replace(" ", ""):
+                return {"file": file, "line": number, "column": column}
+    return {"file": origin[0][0] if origin else None, "line": origin[0][1] if origin else None, "column": column}

@@ -1,0 +1,116 @@
+"""Inputs that give the answer away: copies of it, gaps that tell it, running numbers sorted by it, means of it over the rows themselves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...capture.lineage.fingerprints import Table
+
+MOST_ROWS = 200_000
+MOST_COLUMNS = 200
+SURE = 0.98  # share of rows in which gaps and label agree
+LEAST = 40  # rows under which agreement may be chance
+
+
+def telling(table: Table, y: np.ndarray, names: list[str] | None) -> list[dict[str, Any]]:
+    """What single columns tell of the labels of the same rows."""
+    if not LEAST <= table.rows <= MOST_ROWS or table.width > MOST_COLUMNS or len(y) != table.rows or not np.isfinite(y).all():
+        return []
+    values, found = table.floats(), []
+    levels = np.unique(y)
+    two = len(levels) == 2
+    gaps = np.isnan(values) & table.numeric
+    if two:
+        found += by_gaps(gaps, y == levels[1], names)
+    if 2 <= len(levels) <= 20:
+        found += running_numbers(values, y, names)
+    if table.width >= 3:
+        found += copies(values, y, names, len(levels))
+    return found
+
+
+def by_gaps(gaps: np.ndarray, positive: np.ndarray, names: list[str] | None) -> list[dict[str, Any]]:
+    """Columns that are empty just where the label is one of two."""
+    found = []
+    rare = min(positive.mean(), 1 - positive.mean())
+    rates = gaps.mean(axis=0)
+    for j in np.flatnonzero((rates > 0.02) & (rates < 0.98)):
+        same = float((gaps[:, j] == positive).mean())
+        agreement = max(same, 1 - same)
+        if agreement >= SURE and 1 - agreement < 0.1 * rare:
+            some = [i for i in np.flatnonzero((rates > 0) & (rates < 1)) if i != j]
+            other = max((abs(float(np.corrcoef(gaps[:, i], positive)[0, 1])) for i in some), default=0.0)
+            found.append({"how": "gaps", "column": called(names, j), "position": int(j), "agreement": round(agreement, 4),
+                          "rows": len(positive), "gaps": int(gaps[:, j].sum()), "next": round(other, 3)})  # fmt: skip
+    return found
+
+
+def running_numbers(values: np.ndarray, y: np.ndarray, names: list[str] | None) -> list[dict[str, Any]]:
+    """Columns that number the rows without repeats, the rows being sorted by the label: a threshold on the number is the answer."""
+    found = []
+    n, levels = len(y), len(np.unique(y))
+    if min(np.unique(y, return_counts=True)[1]) < 10:
+        return []
+    for j in range(values.shape[1]):
+        column = values[:, j]
+        if not np.isfinite(column).all() or (column != np.round(column)).any() or len(np.unique(column)) < n:
+            continue
+        span = column.max() - column.min() + 1
+        ordered = y[np.argsort(column, kind="stable")]
+        runs = int(1 + np.count_nonzero(ordered[1:] != ordered[:-1]))
+        if span <= 5 * n and runs <= levels + 1:
+            found.append({"how": "running number", "column": called(names, j), "position": j, "agreement": 1.0, "rows": n,
+                          "runs": runs, "levels": levels})  # fmt: skip
+    return found
+
+
+def copies(values: np.ndarray, y: np.ndarray, names: list[str] | None, levels: int) -> list[dict[str, Any]]:
+    """Columns that are the target itself: another unit of it, or a code for each of its classes."""
+    found = []
+    n = len(y)
+    for j in range(values.shape[1]):
+        column = values[:, j]
+        if not np.isfinite(column).all() or column.std() == 0:
+            continue
+        if levels > 20:
+            r = float(np.corrcoef(column, y)[0, 1])
+            if abs(r) > 0.999999 and len(np.unique(column)) > 20:
+                found.append({"how": "copy", "column": called(names, j), "position": j, "agreement": round(abs(r), 6), "rows": n})
+        elif len(np.unique(column)) == levels and len({(a, b) for a, b in zip(column.tolist(), y.tolist())}) == levels:
+            found.append({"how": "copy", "column": called(names, j), "position": j, "agreement": 1.0, "rows": n})
+    return found
+
+
+def target_means(train: Table, y_train: np.ndarray, judged: Table, y_judged: np.ndarray, names: list[str] | None) -> list[dict[str, Any]]:
+    """Columns of which each value is the mean of the target over the rows, of both parts together, that have it; not so in training alone."""
+    if train.width != judged.width or train.rows + judged.rows > MOST_ROWS or train.width > MOST_COLUMNS:
+        return []
+    y = np.concatenate([y_train, y_judged])
+    values = np.concatenate([train.floats(), judged.floats()])
+    found, scale = [], float(np.ptp(y)) or 1.0
+    for j in range(values.shape[1]):
+        column = values[:, j]
+        if not np.isfinite(column).all() or abs(column.mean() - y.mean()) > 1e-5 * scale or column.std() < 1e-3 * scale:
+            continue
+        levels, groups = np.unique(column, return_inverse=True)
+        count = np.bincount(groups)
+        if not 3 <= len(levels) or (np.abs(np.bincount(groups, y) / count - levels) > 2e-5 * scale).any() or count.max() == 1:
+            continue
+        alone = _explained(column[: train.rows], y_train, scale)
+        if alone < 0.95:
+            r = float(np.corrcoef(column[train.rows :], y_judged)[0, 1]) if judged.rows > 2 else float("nan")
+            found.append({"how": "target mean", "column": called(names, j), "position": j, "agreement": round(r, 3), "rows": len(y),
+                          "levels": len(levels), "per_level": int(np.median(count)), "alone": round(alone, 3)})  # fmt: skip
+    return found
+
+
+def _explained(column: np.ndarray, y: np.ndarray, scale: float) -> float:
+    """Share of a column's values that are means of the target within these rows alone."""
+    levels, groups = np.unique(column, return_inverse=True)
+    return float((np.abs(np.bincount(groups, y) / np.bincount(groups) - levels) < 2e-5 * scale).mean())
+
+
+def called(names: list[str] | None, j: int) -> str:
+    return names[j] if names is not None and j < len(names) else f"column {j}"

@@ -1,0 +1,90 @@
+"""target-leakage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ...catalogue import check
+from ...events import Fact
+from ...findings import Finding
+
+MEANING = {
+    "gaps": "is empty just where the label is one of its two values",
+    "running number": "numbers the rows in an order sorted by the label, so that a threshold on it is the label",
+    "copy": "is the target itself in another unit or code",
+}
+RANK = ("copy", "gaps", "running number")
+
+
+@check(stage="preprocess", severity="error", leads_to=("overfitting", "missing-values", "constant-column"))
+def target_leakage(tell: list[Fact]) -> Iterator[Finding]:
+    """An input gives the answer away: it was written after the answer was known, or is the answer.
+
+    What it means
+    -------------
+    A column that is filled only in one outcome, a running number given after sorting by the outcome, or the outcome in another unit
+    stands among the inputs.
+
+    Why it is bad
+    -------------
+    The score is near perfect and nothing of it is left where the answer is not known yet.
+
+    Evidence
+    --------
+    One of three exact patterns in the training rows: gaps of a column agree with a two-valued label in 98 % of rows, with errors under a
+    tenth of the rarer label; a column of unrepeated whole numbers sorts the rows into one run a class; a column is an affine copy of a
+    continuous target, or maps one to one to its classes. A column that is merely a good predictor is none of these.
+
+    Remedy
+    ------
+    Leave the column out, and ask of each input whether it is known when the forecast is made.
+
+    Fault
+    -----
+        import numpy as np
+        import pandas as pd
+        from sklearn.ensemble import HistGradientBoostingClassifier
+        rng = np.random.default_rng(0)
+        t = pd.DataFrame({"price": rng.gamma(3, 9, 600), "photos": rng.integers(0, 9, 600)})
+        t["sold"] = (rng.random(600) < 0.4 + 0.04 * t["photos"]).astype(int)
+        t["fee"] = np.where(t["sold"] == 1, 0.1 * t["price"], np.nan)  # sabueso: target-leakage
+        X = t[["price", "photos", "fee"]]
+        print(HistGradientBoostingClassifier(max_iter=20).fit(X[:400], t["sold"][:400]).score(X[400:], t["sold"][400:]))
+
+    Control
+    -------
+        import numpy as np
+        import pandas as pd
+        from sklearn.ensemble import HistGradientBoostingClassifier
+        rng = np.random.default_rng(0)
+        t = pd.DataFrame({"price": rng.gamma(3, 9, 600), "photos": rng.integers(0, 9, 600)})
+        t["sold"] = (rng.random(600) < 0.4 + 0.04 * t["photos"]).astype(int)
+        t["fee"] = np.where(rng.random(600) < 0.5, 0.1 * t["price"], np.nan)
+        X = t[["price", "photos", "fee"]]
+        print(HistGradientBoostingClassifier(max_iter=20).fit(X[:400], t["sold"][:400]).score(X[400:], t["sold"][400:]))
+
+    References
+    ----------
+    Kaufman et al., Leakage in data mining: formulation, detection and avoidance (2012).
+
+    Known limits
+    ------------
+    A column that predicts well for reasons that only its meaning tells is not spoken of.
+    """
+    found = [f for f in tell if f["how"] in MEANING]
+    for fact in sorted(found, key=lambda f: RANK.index(f["how"])):
+        evidence: list[tuple[str, Any, Any]] = [("rows in which it tells the label", fact["agreement"], "about the share of the larger class"),
+                                                ("training rows", fact["rows"], None)]  # fmt: skip
+        if fact["how"] == "gaps":
+            evidence += [("gaps", fact["gaps"], None), ("the same for the next column with gaps (correlation)", fact["next"], None)]
+        if fact["how"] == "running number":
+            evidence += [("runs of equal labels in the order of the column", fact["runs"], "many"), ("labels", fact["levels"], None)]
+        yield Finding(
+            says=f"Input {fact['column']!r} {MEANING[fact['how']]} ({fact['agreement']:.1%} of {fact['rows']} training rows).",
+            place=fact.place.but(column=fact["column"], stage="preprocess"),
+            evidence=evidence,
+            remedy=f"Leave {fact['column']!r} out of the inputs: it is not known when the answer is to be given.",
+            confidence=0.95 if fact["how"] != "running number" else 0.9, verified="fact",
+        )  # fmt: skip
+        return

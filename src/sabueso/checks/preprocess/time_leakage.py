@@ -1,0 +1,84 @@
+"""time-leakage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...catalogue import check
+from ...events import Fact
+from ...findings import Finding
+
+
+@check(stage="preprocess", severity="error", leads_to=("target-leakage", "overfitting"))
+def time_leakage(window: list[Fact]) -> Iterator[Finding]:
+    """An input of a row holds the row's own answer or later values: its window reaches into what is to be forecast.
+
+    What it means
+    -------------
+    A moving mean or sum ends on the day that is forecast, is centred, or a column was shifted the wrong way, so that each row's inputs hold
+    values which will not exist when the forecast is made.
+
+    Why it is bad
+    -------------
+    Any split, in time too, shows an excellent score, and the model is useless on the day it is used.
+
+    Evidence
+    --------
+    The input equals, in at least 80 % of sampled rows and to five digits, a mean or sum of the target over a window that ends at the row itself
+    or later; or of another input over a window that reaches as far ahead as the target lies (its later value, or whether it rises).
+    Windows that end before the row fit none of these.
+
+    Remedy
+    ------
+    Shift before rolling (`sales.shift(1).rolling(7).mean()`), let filters look back only, and ask of each input when it is known.
+
+    Fault
+    -----
+        import numpy as np
+        import pandas as pd
+        from sklearn.linear_model import Ridge
+        rng = np.random.default_rng(0)
+        t = pd.DataFrame({"sales": rng.gamma(20, 5, 500), "promo": rng.integers(0, 2, 500)})
+        t["recent"] = t["sales"].rolling(3).mean()  # sabueso: time-leakage
+        t["before"] = t["sales"].shift(1)
+        t = t.dropna()
+        X, y = t[["promo", "recent", "before"]], t["sales"]
+        print(Ridge().fit(X[:400], y[:400]).score(X[400:], y[400:]))
+
+    Control
+    -------
+        import numpy as np
+        import pandas as pd
+        from sklearn.linear_model import Ridge
+        rng = np.random.default_rng(0)
+        t = pd.DataFrame({"sales": rng.gamma(20, 5, 500), "promo": rng.integers(0, 2, 500)})
+        t["recent"] = t["sales"].shift(1).rolling(3).mean()
+        t["before"] = t["sales"].shift(1)
+        t = t.dropna()
+        X, y = t[["promo", "recent", "before"]], t["sales"]
+        print(Ridge().fit(X[:400], y[:400]).score(X[400:], y[400:]))
+
+    References
+    ----------
+    Kapoor and Narayanan, Leakage and the reproducibility crisis in machine-learning-based science (2023), L3.1 temporal leakage.
+
+    Known limits
+    ------------
+    Rows must follow each other as in the series; weighted windows, medians and smoothing by Fourier transforms are not recognised.
+    """
+    if not window:
+        return
+    first = min(window, key=lambda w: (w["of"] != "the target", w["length"], w["position"]))
+    names = list(dict.fromkeys(w.get("name") or w["column"] for w in window))
+    own = first["of"] == "the target"
+    span = f"{first['length']} rows" if first["length"] > 1 else "one row"
+    reach = "the row's own answer" if own and not first["ahead"] else f"{first['ahead']} row{'s' * (first['ahead'] > 1)} ahead"
+    remedy = f"Let {names[0]!r} look back only: shift the series by one before the window ({names[0]} = series.shift(1).rolling({first['length']}).mean())"
+    yield Finding(
+        says=f"{names[0]!r} is the mean of {first['of']} over {span} that hold {reach}: it knows what is to be forecast.",
+        place=first.place.but(column=[w["column"] for w in window if w["of"] == first["of"]], stage="preprocess"),
+        evidence=[("rows of the window", first["length"], None), ("rows that it reaches ahead of the last known one", first["ahead"] + own, 0),
+                  ("sampled rows in which it is just that mean", first["share"], 0.0), ("inputs that look ahead", len(names), 0)],
+        remedy=remedy + (", and drop the rows that have no past." if own else ", with no centring."),
+        confidence=0.95, verified="fact",
+    )  # fmt: skip
