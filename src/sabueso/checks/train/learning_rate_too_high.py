@@ -33,7 +33,8 @@ def learning_rate_too_high(
     --------
     Only of a training that is harmed (a loss that is not finite, no better than the best constant, or higher than at the start). The first
     steps change the median weight matrix by more than a tenth of its norm (a healthy step changes it by about a thousandth; one with Adam
-    on small initial weights by up to a tenth) and the loss rises by a fifth or more within ten steps. A loss that began at twenty times
+    on small initial weights by up to a tenth) and within ten steps the loss
+    rises by a fifth and more (and by three deviations) above where it began and above that of the best constant. A loss that began at twenty times
     that of the best constant is another fault (initial weights, scale).
     Remedy
     ------
@@ -88,7 +89,8 @@ def learning_rate_too_high(
         if not ratios or max(ratios) < largest_update:
             continue
         top = highest(training)
-        if np.isfinite(top) and top < rise * training.losses[0]:
+        bar = rise * max(float(training.losses[0]), training.baseline or 0.0) + 3 * float(np.nan_to_num(np.std(training.tail)))
+        if np.isfinite(top) and top < bar:
             continue
         if recurrent(began) and rate_of_steps(began) == "gradient":
             continue  # the gradient grows through time: exploding-gradient
