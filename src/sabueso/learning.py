@@ -179,3 +179,37 @@ def matrices(initial_weights: Fact) -> set[str]:
 def rate_of_steps(initial_weights: Fact) -> str:
     """What the size of a step follows: 'gradient' (SGD), 'search' (a line search sets it), or 'rate' (Adam and its kin divide by the gradient's size)."""
     return {"SGD": "gradient", "ASGD": "gradient", "LBFGS": "search"}.get(initial_weights["class"], "rate")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Evaluated:
+    """Our recount of one place that evaluates, over a training: the same rows each time; `trained` is the share of them seen in training."""
+
+    steps: np.ndarray
+    losses: np.ndarray
+    accuracy: np.ndarray | None
+    rows: float
+    trained: float
+    place: Place
+
+
+def evaluations(evaluation_error: Iterable[Series], training: Training) -> list[Evaluated]:
+    """What was evaluated during a training, where it was the same number of rows each time."""
+    places: dict[Any, dict[str, Series]] = {}
+    for s in evaluation_error:
+        places.setdefault((s.place.estimator, s.process), {})[s.place.tensor or ""] = s
+    found = []
+    for parts in places.values():
+        loss, rows, trained = parts.get("loss"), parts.get("rows"), parts.get("trained")
+        if loss is None or rows is None or trained is None:
+            continue
+        inside = (loss.steps >= training.steps[0]) & (loss.steps <= training.steps[-1] + 1)
+        usual = float(np.median(rows.values[inside])) if inside.any() else 0.0
+        inside &= rows.values == usual
+        if inside.sum() < 3 or not np.isfinite(loss.values[inside]).all():
+            continue
+        right = parts.get("accuracy")
+        accuracy = right.values[inside] if right is not None and len(right) == len(loss) else None
+        seen = float(np.mean(trained.values[inside]))
+        found.append(Evaluated(loss.steps[inside], loss.values[inside], accuracy, usual, seen, loss.place))
+    return found

@@ -70,6 +70,7 @@ VOCABULARY: dict[str, Term] = {
     "units_dead": Term("series", "share", "units of a rectifier that are zero for every row of a sampled batch", "torch"),
     "units_saturated": Term("series", "share", "values of a tanh or sigmoid within a hundredth of the ends of its range", "torch"),
     "update_ratio": Term("series", "ratio", "l2 norm of a step's change of a parameter by that of the parameter before it", "torch"),
+    "weights_kept": Term("fact", "", "the program took its weights out (state_dict, a copy, a file) or put weights in: how (kept or loaded), step", "torch"),
     "weight_gradient": Term("series", "l2 norm", "norm of a parameter's gradient in sampled steps", "torch"),
     "weight_norm": Term("series", "l2 norm", "norm of a parameter after sampled steps", "torch"),
     # ---- torch: data

@@ -20,7 +20,7 @@ PROVIDES = (
     "evaluation", "loss_call", "broadcast", "softmax_dim", "graph_cut", "scheduler", "weights_loaded", "rebuilt",
     "activation", "gradient_nonfinite", "gradient_zeros", "initial_weights", "linear_chain", "norm_rows", "output_mean", "output_nonfinite",
     "output_std", "units_alike", "units_constant", "units_dead", "units_saturated", "update_ratio", "weight_gradient", "weight_norm",
-    "evaluation_error", "experiment", "loss_spike", "targets",
+    "evaluation_error", "experiment", "loss_spike", "targets", "weights_kept",
 )  # fmt: skip
 
 
