@@ -45,7 +45,12 @@ def test_an_effect_before_its_cause_is_not_explained() -> None:
 
 
 def test_culprits_are_ordered_by_severity_then_confidence_and_hold_no_notes() -> None:
-    checks = make("weak", confidence=0.5), make("strong", confidence=0.9), make("small", severity="note"), make("warned", severity="warning")
+    checks = (
+        make("weak", confidence=0.5),
+        make("strong", confidence=0.9),
+        make("small", severity="note"),
+        make("warned", severity="warning"),
+    )
     assert told(*checks)[0] == ["strong", "weak", "warned"]
 
 

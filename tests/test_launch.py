@@ -88,6 +88,7 @@ def test_persons_own_excepthook_and_sitecustomize_stay(tmp_path: Path) -> None:
     seen = sabueso("run", "prog.py", cwd=tmp_path, env={"PYTHONPATH": str(tmp_path)})
     plain = bare("prog.py", cwd=tmp_path, env=env)
     assert (seen.returncode, seen.stdout) == (plain.returncode, plain.stdout)
+    assert "the program failed with ValueError" in seen.stderr
 
 
 def killed_in_training(tmp_path: Path, number: int, extra: str = "") -> subprocess.CompletedProcess[str]:

@@ -31,6 +31,8 @@ WAKES = {
     "searches": ("sklearn.model_selection",),
     "fastapi": ("fastapi.routing",),
     "xgboost_calls": ("xgboost",),
+    "xgboost_rows": ("xgboost",),
+    "lightgbm_rows": ("lightgbm",),
     "splits": ("sklearn.model_selection._split",),
     "folds": ("sklearn.model_selection._validation",),
     "resampling": ("sklearn.utils._indexing",),

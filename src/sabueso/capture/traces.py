@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import threading
 from collections.abc import Callable
@@ -37,13 +38,15 @@ def _without(tb: TracebackType | None) -> TracebackType | None:
 def watch_exceptions(tell: Callable[[BaseException], Any]) -> None:
     """Have `tell` see each uncaught exception before it is printed as ever.
 
-    The person's own `sys.excepthook`, also one set later, is still the one that prints: ours only goes before the one in place now.
+    The `sys.excepthook` in place now is still the one that prints. One that the person sets later replaces ours: then the exception is
+    told at the end (`sys.last_value`).
     """
     theirs, thread_theirs = sys.excepthook, threading.excepthook
 
     def hook(kind: type[BaseException], error: BaseException, tb: TracebackType | None) -> None:
-        tell(error)
-        strip(error)
+        with contextlib.suppress(Exception):  # whatever fails here, the person sees the traceback
+            tell(error)
+            strip(error)
         theirs(kind, error, error.__traceback__)
 
     def thread_hook(args: Any) -> None:

@@ -1,0 +1,259 @@
+"""Watching changes nothing: results to the bit, random streams, output, exceptions; an error of ours never reaches the program."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+from programs import diagnosed, sabueso
+
+import sabueso as package
+
+END = """
+import hashlib, pickle, random
+import numpy as _np
+def digest(*arrays):
+    h = hashlib.sha256()
+    for a in arrays:
+        h.update(_np.ascontiguousarray(a).tobytes())
+    return h.hexdigest()
+def streams():
+    said = [random.random(), _np.random.random(), _np.random.default_rng(0).random()]
+    import sys
+    if "torch" in sys.modules:
+        import torch
+        said.append(torch.rand(3).tolist())
+        said.append(digest(torch.get_rng_state().numpy()))
+    return said
+"""
+SEEDED = "import random, numpy\nrandom.seed(7); numpy.random.seed(7)\n"
+PROGRAMS = {
+    "torch-loop": """
+        import torch
+        from torch import nn
+        torch.manual_seed(3)
+        x, y = torch.randn(256, 8), torch.randint(0, 3, (256,))
+        model = nn.Sequential(nn.Linear(8, 32), nn.BatchNorm1d(32), nn.ReLU(), nn.Dropout(0.3), nn.Linear(32, 3))
+        opt = torch.optim.Adam(model.parameters(), lr=1e-2)
+        sched = torch.optim.lr_scheduler.StepLR(opt, 2)
+        loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(x, y), batch_size=16, shuffle=True)
+        for epoch in range(4):
+            for a, b in loader:
+                opt.zero_grad()
+                loss = nn.functional.cross_entropy(model(a), b)
+                loss.backward()
+                nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+                opt.step()
+            sched.step()
+        model.eval()
+        with torch.no_grad():
+            out = model(x)
+        print(digest(out.numpy(), *[p.detach().numpy() for p in model.parameters()]), loss.item())
+        """,
+    "torch-nonfinite": """
+        import torch
+        torch.manual_seed(0)
+        model = torch.nn.Linear(4, 1)
+        opt = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+        x = torch.randn(64, 4)
+        x[17, 2] = float("inf")
+        for step in range(12):
+            rows = torch.randperm(64)[:16]
+            loss = torch.nn.functional.dropout(model(x[rows]), 0.2).pow(2).mean()
+            opt.zero_grad(); loss.backward(); opt.step()
+            print(step, loss.item())
+        print(digest(*[p.detach().numpy() for p in model.parameters()]))
+        """,
+    "torch-closure": """
+        import torch
+        torch.manual_seed(1)
+        w = torch.nn.Parameter(torch.randn(5))
+        x, y = torch.randn(50, 5), torch.randn(50)
+        opt = torch.optim.LBFGS([w], max_iter=5)
+        def closure():
+            opt.zero_grad()
+            loss = ((x @ w - y) ** 2).mean()
+            loss.backward()
+            return loss
+        for _ in range(3):
+            print(opt.step(closure).item())
+        g = torch.autograd.grad(((x @ w) ** 2).sum(), w, create_graph=True)[0]
+        print(digest(w.detach().numpy(), torch.autograd.grad(g.sum(), w)[0].numpy()))
+        """,
+    "torch-workers": """
+        import torch
+        from torch.utils.data import DataLoader, Dataset
+        class Rows(Dataset):
+            def __len__(self):
+                return 40
+            def __getitem__(self, n):
+                return torch.rand(3) + n
+        if __name__ == "__main__":
+            torch.manual_seed(5)
+            print(digest(*[b.numpy() for b in DataLoader(Rows(), batch_size=8, num_workers=2, shuffle=True)]))
+        """,
+    "sklearn-pandas": """
+        import numpy as np, pandas as pd
+        from sklearn.ensemble import RandomForestClassifier
+        from sklearn.linear_model import LogisticRegression
+        from sklearn.model_selection import GridSearchCV, cross_val_score, train_test_split
+        from sklearn.pipeline import make_pipeline
+        from sklearn.preprocessing import StandardScaler
+        rng = np.random.default_rng(0)
+        df = pd.DataFrame(rng.normal(size=(300, 5)), columns=list("abcde"))
+        df["y"] = (df.a + df.b > 0).astype(int)
+        df.loc[3, "c"] = np.nan
+        df = df.merge(pd.DataFrame({"y": [0, 1], "z": [0.5, 0.7]}), on="y").dropna()
+        np.random.seed(4)
+        a, b, c, d = train_test_split(df.drop(columns="y"), df.y, test_size=0.3)
+        model = make_pipeline(StandardScaler(), LogisticRegression()).fit(a, c)
+        forest = RandomForestClassifier(20).fit(a, c)
+        grid = GridSearchCV(model, {"logisticregression__C": [0.1, 1]}, cv=3).fit(a, c)
+        print(digest(model.predict_proba(b), forest.predict_proba(b), cross_val_score(model, a, c)), grid.best_params_, a.index.tolist()[:5])
+        """,
+    "numpy-only": """
+        import numpy as np
+        np.random.seed(0)
+        a = np.random.randn(50, 50)
+        print(digest(np.linalg.svd(a)[1]), a.sum())
+        """,
+    "crash": """
+        import numpy as np
+        import torch
+        a = torch.nn.Linear(3, 2)
+        def f(x):
+            return a(x)
+        f(torch.ones(2, 4))
+        """,
+}
+
+
+def compared(source: str, folder: Path, *before: str) -> tuple[subprocess.CompletedProcess[str], subprocess.CompletedProcess[str]]:
+    """The program bare and watched, each in a folder of its own name, so that no path differs."""
+    done = []
+    for command in ([sys.executable], [sys.executable, "-m", "sabueso", "run"]):
+        shutil.rmtree(folder / "w", ignore_errors=True)
+        (folder / "w").mkdir()
+        (folder / "w" / "prog.py").write_text(END + textwrap.dedent(source) + ("\nif __name__ == '__main__':\n    print(streams())\n"))
+        env = {**os.environ, "PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "1"}
+        done.append(subprocess.run([*command, *before, "prog.py"], cwd=folder / "w", capture_output=True, text=True, env=env, timeout=120))
+    return done[0], done[1]
+
+
+def told_by_the_program(text: str) -> str:
+    """stderr without our report, which comes last and begins with its rule or its name."""
+    return re.split(r"(?m)^(?:sabueso: |─{10})", text)[0]
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_bit_equal(name: str, tmp_path: Path) -> None:
+    bare, seen = compared((SEEDED if name != "crash" else "") + textwrap.dedent(PROGRAMS[name]), tmp_path)
+    assert bare.stdout == seen.stdout
+    assert bare.returncode == seen.returncode
+    assert bare.stderr == told_by_the_program(seen.stderr)
+    assert name == "crash" or bare.returncode == 0, bare.stderr
+    runs = str(tmp_path / "w" / ".sabueso/runs")
+    assert package.open(dir=runs).names() or name == "numpy-only", "the program was watched"
+
+
+def adapters() -> list[str]:
+    from sabueso.adapters import names
+
+    return names()
+
+
+BREAKING = """
+from sabueso.capture.recorder import Recorder
+def _fail(*a, **k):
+    raise RuntimeError("planted")
+for _n in ("fact", "points", "point", "profile", "series", "here"):
+    setattr(Recorder, _n, _fail)
+"""
+
+
+@pytest.mark.parametrize("name", ["torch-loop", "torch-nonfinite", "sklearn-pandas", "torch-workers"])
+def test_an_error_planted_in_every_hook_never_reaches_the_program(name: str, tmp_path: Path) -> None:
+    """All that hooks call to record fails; the program neither sees it nor changes."""
+    planted = "try:\n" + textwrap.indent(BREAKING, "    ") + "\nexcept ImportError:\n    pass\n"
+    bare, seen = compared(planted + SEEDED + textwrap.dedent(PROGRAMS[name]), tmp_path)
+    assert bare.returncode == seen.returncode == 0, seen.stderr
+    assert bare.stdout == seen.stdout
+    assert "planted" not in told_by_the_program(seen.stderr)
+
+
+@pytest.mark.parametrize("adapter", adapters())
+def test_an_adapter_that_can_not_be_installed_stays_asleep(adapter: str, tmp_path: Path) -> None:
+    """Each adapter in turn fails at its installation: it is told as our own error, and the program runs as ever."""
+    (tmp_path / "prog.py").write_text(
+        textwrap.dedent(f"""
+            import sys
+            try:
+                import sabueso.adapters.{adapter} as broken
+                def fail(recorder):
+                    raise RuntimeError("planted")
+                broken.install = fail
+            except ImportError:
+                pass
+            import torch, pandas
+            from sklearn.linear_model import LogisticRegression
+            model = torch.nn.Linear(2, 1)
+            opt = torch.optim.SGD(model.parameters(), lr=0.1)
+            for _ in range(3):
+                opt.zero_grad(); model(torch.ones(4, 2)).mean().backward(); opt.step()
+            print(LogisticRegression().fit([[0.0], [1.0]], [0, 1]).predict([[2.0]]))
+        """)
+    )
+    done = sabueso("run", "prog.py", cwd=tmp_path)
+    assert done.returncode == 0 and done.stdout == "[1]\n", done.stderr
+    assert "planted" not in told_by_the_program(done.stderr)
+
+
+def test_a_disk_that_is_full_from_the_start(tmp_path: Path) -> None:
+    """The log can't be made: nothing is recorded, nothing is said by the program, and it runs."""
+    (tmp_path / "prog.py").write_text("import torch\nprint(torch.nn.Linear(2, 1)(torch.ones(1, 2)).shape)\n")
+    hook = "import resource, signal, os, sys\nsignal.signal(signal.SIGXFSZ, signal.SIG_IGN)\nresource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000))\n"
+    command = [sys.executable, "-c", hook + "os.execv(sys.executable, [sys.executable, '-m', 'sabueso', 'run', 'prog.py'])"]
+    env = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=env, timeout=60)
+    assert done.returncode == 0 and done.stdout == "torch.Size([1, 1])\n" and "Traceback" not in done.stderr
+
+
+def test_undo_leaves_no_trace(tmp_path: Path) -> None:
+    """Attributes that adapters replace are the very objects they were once watching is over."""
+    (tmp_path / "prog.py").write_text(
+        textwrap.dedent("""
+            import sys
+            import pandas, sklearn.linear_model, torch, torch.utils.data, sklearn.model_selection, sklearn.metrics
+            import sabueso
+            def snapshot():
+                owners = [torch, torch.Tensor, torch.nn.Module, torch.optim.Optimizer, torch.optim.SGD, torch.autograd, torch.nn.functional,
+                          torch.utils.data.DataLoader, pandas, pandas.DataFrame, pandas.Series, sklearn.base.BaseEstimator,
+                          sklearn.linear_model.LogisticRegression, sklearn.model_selection, sklearn.metrics, sys, sys.modules["builtins"]]
+                return {(repr(o), n): id(v) for o in owners for n, v in list(vars(o).items()) if n not in ("last_value", "last_type", "last_traceback")}
+            def work():
+                model = torch.nn.Linear(2, 1)
+                opt = torch.optim.SGD(model.parameters(), lr=0.1)
+                model(torch.ones(4, 2)).mean().backward(); opt.step()
+                sklearn.linear_model.LogisticRegression().fit([[0.0], [1.0]], [0, 1])
+            work()
+            before = snapshot()
+            with sabueso.watch(quiet=True):
+                work()
+            after = snapshot()
+            print(sorted(k for k in before.keys() | after.keys() if before.get(k) != after.get(k) and not k[1].startswith("__")))
+        """)
+    )
+    done = subprocess.run([sys.executable, "prog.py"], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.stdout.strip() == "[]", done.stdout + done.stderr
+
+
+def test_no_own_error_on_ordinary_programs(tmp_path: Path) -> None:
+    for name in ("torch-loop", "sklearn-pandas"):
+        (tmp_path / "prog.py").write_text(END + textwrap.dedent(PROGRAMS[name]))
+        assert not diagnosed("prog.py", tmp_path)["own_errors"]
