@@ -49,13 +49,15 @@ class Segment:
     rows: list[int]
     grid: list[float]
     counts: list[int] | None = None
+    start: int = 0  # where the rows begin and end in the stream
+    stop: int = 0
 
 
 def segments(column: dict[str, Any]) -> Iterator[Segment]:
     """A numeric column's rows that may have moved together, the sharpest first."""
     moved, beyond = column.get("moved"), column.get("beyond")
     if moved:
-        yield Segment("moved", moved["count"], moved["rows"], moved["grid"], moved["counts"])
+        yield Segment("moved", moved["count"], moved["rows"], moved["grid"], moved["counts"], moved["from"], moved["to"])
     if beyond and (not moved or abs(beyond["count"] - moved["count"]) > 0.1 * moved["count"]):
         yield Segment("beyond", beyond["count"], beyond["rows"], beyond["grid"])
     if "cur_counts" in column:
@@ -117,6 +119,15 @@ def harm(fact: Fact, others: list[Fact], segment: Segment | None = None) -> Harm
     if "error" in truth and truth["rows"] >= 20 and known and truth["error"] > 1.4 * min(known):
         return Harm(min(known), truth["error"], "another part of the rows, same model")
     return None
+
+
+def together(fact: Fact, segment: Segment, overlap: float = 0.6) -> bool:
+    """Do the error and the column change at the same rows? Yes where either is known of all rows alone."""
+    change = (fact.get("truth") or {}).get("change")
+    if not change or segment.what != "moved":
+        return True
+    both = min(change["to"], segment.stop) - max(change["from"], segment.start)
+    return both >= overlap * (max(change["to"], segment.stop) - min(change["from"], segment.start))
 
 
 def unharmed(fact: Fact) -> bool:

@@ -61,7 +61,7 @@ def _variables(frame: FrameType) -> list[tuple[str, Any]]:
             found.append((name, x))
         elif isinstance(x, dict) and len(x) <= 20:
             found += [(f"{name}[{k!r}]", e) for k, e in x.items() if isinstance(e, (float, list))]
-        elif hasattr(x, "__dict__") and not isinstance(x, type) and _of_person(type(x)):
+        elif not isinstance(x, type) and _of_person(type(x)) and hasattr(x, "__dict__"):
             found += [(f"{name}.{k}", e) for k, e in list(vars(x).items())[:20] if isinstance(e, (float, list, np.floating))]
     return found[-MOST_NAMES:]
 

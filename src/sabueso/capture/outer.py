@@ -10,6 +10,7 @@ import numpy as np
 
 from .outputs import plain
 from .scores import confusion
+from .summarise import library
 
 LEAST = 4  # rows
 PROBES = 24
@@ -84,7 +85,7 @@ def _vectors(frame: FrameType, n: int) -> Iterator[tuple[str, np.ndarray]]:
             return
         for space in (f.f_locals, f.f_globals):
             for name, x in list(space.items())[-MOST:]:
-                shape = getattr(x, "shape", None)
+                shape = x.shape if library(x) and hasattr(type(x), "shape") else None  # a proxy (flask.request) may fail when it is asked
                 if not isinstance(shape, tuple) or id(x) in seen or tuple(shape) not in ((n,), (n, 1)):
                     continue
                 seen.add(id(x))

@@ -9,7 +9,7 @@ from typing import Any
 from ...catalogue import check
 from ...events import Fact
 from ...findings import Finding
-from ...shifts import Rescaled, Segment, harm, rescaled, segments, shown
+from ...shifts import Rescaled, Segment, harm, rescaled, segments, shown, together
 
 
 @check(stage="monitor", severity="error", leads_to=("covariate-drift", "concept-drift", "unscaled-input", "label-drift", "misleading-metric"))
@@ -86,7 +86,8 @@ def _rescaled(fact: Fact, column: dict[str, Any], inputs: list[Fact], least: int
         size = abs(math.log(found.factor))
         sure = found.unit and (size > math.log(clear) or found.offset)
         sharp = segment.what != "all" and size > math.log(5) and found.misfit < 0.25
-        if sure or sharp or (found.unit and harm(fact, inputs, segment) is not None):
+        hurt = found.unit and found.misfit < 0.15 and together(fact, segment) and harm(fact, inputs, segment) is not None
+        if sure or sharp or hurt:
             return segment, found
     return None
 

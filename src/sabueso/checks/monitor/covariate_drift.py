@@ -1,0 +1,101 @@
+"""covariate-drift."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ...catalogue import check
+from ...drift import Moved
+from ...events import Fact
+from ...findings import Finding
+from ...shifts import Harm, Segment, harm, moved_by, segments, shown, together
+
+
+@check(stage="monitor", severity="warning", leads_to=("concept-drift", "label-drift"))
+def covariate_drift(inputs: list[Fact], *, effect: float = 0.3, sure: float = 1e-6, least: int = 20) -> Iterator[Finding]:
+    """A column's values have moved away from those that the model learnt, and the model is worse for it.
+
+    What it means
+    -------------
+    Later rows of a column are distributed otherwise than at fit: a sensor's gain, another clientele, a season that was not there.
+
+    Why it is bad
+    -------------
+    The model answers where it has seen little, and its error grows without any failure.
+
+    Evidence
+    --------
+    The distance in standard deviations of mid-ranks (effect, noise taken off; 0.1 is small, 0.3 marked) with p of "no more than 0.02", the
+    means, the first row, and the error before and after. Drift without harm is not told: two months always differ.
+
+    Remedy
+    ------
+    Mend the source of the column if it is one of measurement, else fit again with rows of the new kind.
+
+    Fault
+    -----
+        import numpy as np
+        from sklearn.ensemble import RandomForestRegressor
+        from sklearn.metrics import mean_absolute_error
+        rng = np.random.default_rng(0)
+        def day(n, gain):
+            x = rng.gamma(4, 0.5, (n, 2))
+            y = 3 * x[:, 0] ** 1.5 + x[:, 1] + rng.normal(0, 0.5, n)
+            return x * [gain, 1.0], y
+        x, y = day(1000, 1.0)
+        model = RandomForestRegressor(30, random_state=0).fit(x, y)
+        for number in range(8):
+            x, y = day(60, 1.0 if number < 4 else 1.7)
+            answer = model.predict(x)  # sabueso: covariate-drift
+            print(mean_absolute_error(y, answer))
+
+    Control
+    -------
+        import numpy as np
+        from sklearn.linear_model import LinearRegression
+        from sklearn.metrics import mean_absolute_error
+        rng = np.random.default_rng(0)
+        def day(n, shift):
+            x = rng.normal(shift, 1.0, (n, 2))
+            return x, x @ [2.0, 1.0] + rng.normal(0, 0.5, n)
+        x, y = day(1000, 0.0)
+        model = LinearRegression().fit(x, y)
+        for number in range(8):
+            x, y = day(60, 0.0 if number < 4 else 1.5)
+            answer = model.predict(x)
+            print(mean_absolute_error(y, answer))
+
+    References
+    ----------
+    Rabanser et al., Failing loudly, 2019.
+    """
+    for fact in inputs:
+        found = []
+        for column in fact["columns"]:
+            if column["kind"] != "number" or "cur_counts" not in column:
+                continue
+            segment = next(s for s in segments(column) if s.counts is not None)
+            moved = moved_by(column, segment)
+            if segment.count >= least and moved.effect >= effect and moved.p < sure:
+                found.append((moved, segment, column))
+        if not found:
+            continue
+        moved, segment, column = max(found, key=lambda f: f[0].effect)
+        hurt = harm(fact, inputs, segment)
+        if hurt is not None and together(fact, segment):
+            yield _finding(fact, column, segment, moved, hurt, [f[2]["name"] for f in found])
+
+
+def _finding(fact: Fact, column: dict[str, Any], segment: Segment, moved: Moved, hurt: Harm, names: list[str]) -> Finding:
+    name, ref = column["name"], column["ref"]
+    since = f" from row {segment.rows[0]} on" if segment.what == "moved" and segment.rows else ""
+    also = f" (with {', '.join(n for n in names if n != name)})" if len(names) > 1 else ""
+    return Finding(
+        says=f"{name}{also}{since} has moved by {moved.effect:.2f} standard deviations from what {fact['model']} learnt, and its error goes from "
+        f"{hurt.before:.3g} to {hurt.after:.3g}",
+        place=fact.place.but(column=[name, *(n for n in names if n != name)] if len(names) > 1 else name, row=segment.rows or None, stage="monitor"),
+        evidence=[(f"median of {name} at fit", shown(ref["grid"][10]), None), (f"median of {name} in these rows", shown(segment.grid[10]), shown(ref["grid"][10])),
+                  (f"effect on {name}, in standard deviations", round(moved.effect, 3), "< 0.1"), ("error there", shown(hurt.after), shown(hurt.before))],
+        remedy=f"check what measures or fills {name} since then; if the world changed, fit again with such rows", confidence=0.88, verified="fact",
+    )  # fmt: skip
