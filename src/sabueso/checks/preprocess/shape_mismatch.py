@@ -11,7 +11,10 @@ from ...findings import Finding
 from ...places import Place
 
 
-@check(stage="preprocess", severity="error")
+LATER = ("unit-change", "covariate-drift", "preprocess-skew", "dtype-changed")  # columns out of place look like other values
+
+
+@check(stage="preprocess", severity="error", leads_to=LATER)
 def shape_mismatch(crash: list[Fact]) -> Iterator[Finding]:
     """Two arrays, or an array and a layer or estimator, do not fit each other in size.
 
