@@ -12,7 +12,7 @@ import numpy as np
 from ...capture import lineage
 from ...capture.around import Around, Patches
 from ...capture.calling import direct
-from ...capture.lineage import sight, uses
+from ...capture.lineage import choices, sight, uses
 from ...capture.lineage.registry import Known, note_labels
 from ...capture.lineage.uses import Fit, Learner
 from ...capture.recorder import Recorder, guarded
@@ -51,6 +51,7 @@ class Estimators:
     def install(self) -> None:
         module = sys.modules["sklearn.base"]
         root = module.BaseEstimator
+        self.recorder.at_exit(lambda: choices.tell(self.uses))
         for cls in root.__subclasses__():
             self._all(cls)
         made = root.__init_subclass__.__func__
@@ -125,6 +126,7 @@ class Estimators:
             fit = self.uses.fitted(
                 owner, type(owner).__name__, known, call.origin, y=y, supervised=supervised, more=method == "partial_fit"
             )
+            fit.extra["params"] = learning.settings(owner)
             fit.extra["semi"] = learning.semi_supervised(owner, call.y)
             pairing.eval_sets(self, fit, owner, kwargs)
             fit.extra["label"] = getattr(call.y, "name", None)
@@ -134,6 +136,8 @@ class Estimators:
         """The answer of a transformer holds the same rows, and what it learnt from is its ancestor."""
         result = result[0] if isinstance(result, tuple) else result
         known = call.known
+        if len(self.uses.touched) < 300:
+            self.uses.touched.append(uses.unique(known))
         if getattr(result, "shape", (0,))[0] != known.rows:
             return
         made = self.learner_of(call.owner)

@@ -97,6 +97,14 @@ def semi_supervised(owner: Any, y: Any) -> bool:
     return "semi_supervised" in type(owner).__module__
 
 
+def settings(owner: Any) -> int | None:
+    """A number for an estimator's settings, random seed included."""
+    try:
+        return hash(repr(owner)) if hasattr(owner, "get_params") else None
+    except Exception:
+        return None
+
+
 def described(owner: Any) -> dict[str, Any]:
     """What the checks want to know of a transformer: does it select columns, encode categories by the target?"""
     name = type(owner).__name__

@@ -19,6 +19,7 @@ from .sight import Origin
 
 FIRST = 50
 MOST_PAIRS = 400
+MOST_EVALUATIONS = 3000
 MOST_SECONDS = 0.5  # for pairs of one run
 
 
@@ -60,7 +61,8 @@ class Uses:
         self.recorder, self.lineage = recorder, lineage
         self.fits: dict[int, tuple[Any, Fit]] = {}  # by id of the model
         self.resamplings: list[Learner] = []
-        self.evaluations: list[tuple[Fit, Known, int, str]] = []
+        self.evaluations: list[tuple[Fit, Known, int, str, Origin]] = []
+        self.touched: list[np.ndarray] = []  # rows that a transformer was given
         self.history: list[np.ndarray] = []  # the rows of earlier fits
         self.count = self.pairs = 0
         self.spent = 0.0
@@ -95,7 +97,8 @@ class Uses:
         try:
             ids = unique(known)
             signature = hash(ids.tobytes())
-            self.evaluations.append((fit, known, signature, how))
+            if len(self.evaluations) < MOST_EVALUATIONS:
+                self.evaluations.append((fit, known, signature, how, origin))
             fit.evaluated[signature] = fit.evaluated.get(signature, 0) + 1
             if fit.evaluated[signature] > 1 or not len(ids) or self.pairs >= MOST_PAIRS or self.spent > MOST_SECONDS:
                 return None

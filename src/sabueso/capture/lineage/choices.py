@@ -1,0 +1,94 @@
+"""At the program's end: parts that were split off and never used, and rows by which a model was chosen and then reported."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+import numpy as np
+
+from . import sight
+from .uses import Fit, place, unique
+
+LEAST_MODELS = 5  # fitted on the same rows and compared on the same others, before one may be called chosen
+
+
+def tell(uses: Any) -> None:
+    """Record the facts `held_out` and `choice`."""
+    idle = unused_parts(uses)
+    for part in idle:
+        uses.recorder.fact(
+            "held_out", {k: part[k] for k in ("rows", "name", "used", "of")}, stage="evaluate", file=part["file"], line=part["line"]
+        )
+    for told in choices(uses, idle):
+        uses.recorder.fact("choice", told, stage="evaluate", estimator=told["model"], file=told["file"], line=told["line"])
+
+
+def unused_parts(uses: Any) -> list[dict[str, Any]]:
+    """Parts of a split of which no row was fitted on, judged or transformed, though the other part was fitted on."""
+    touched = [f for f in uses.history] + [unique(k) for _, k, *_ in uses.evaluations] + [t for t in uses.touched]
+    found = []
+    for left, right, origin in uses.lineage.parts.get("splits", ()):
+        for side, part in enumerate((left, right)):
+            mine, other = unique(part), unique((right, left)[side])
+            used = any(len(np.intersect1d(t, mine, assume_unique=True)) for t in touched)
+            if not used and any(len(np.intersect1d(f, other, assume_unique=True)) > 0.5 * len(f) > 0 for f in uses.history):
+                file, line = origin[0][:2] if origin else (None, None)
+                found.append({"rows": part.rows, "name": target_name(file, line, side) or "a part", "used": False, "of": part.rows + (right, left)[side].rows,
+                              "file": file, "line": line, "ids": mine})  # fmt: skip
+    return found
+
+
+def target_name(file: str | None, line: int | None, side: int) -> str | None:
+    """The name that the first array's part was given: `a, b, c, d = train_test_split(..)`."""
+    for at, _, node, _ in sight._assignments(file) if file else ():
+        if line is not None and at <= line <= getattr(node, "end_lineno", at) and isinstance(node, ast.Assign):
+            targets = node.targets[0]
+            if isinstance(targets, (ast.Tuple, ast.List)) and len(targets.elts) > side and isinstance(targets.elts[side], ast.Name):
+                return targets.elts[side].id  # type: ignore[attr-defined]
+    return None
+
+
+def choices(uses: Any, idle: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Rows on which many models, fitted on the same others, were compared, and on which one of them was then judged again."""
+    by_rows: dict[int, list[tuple[int, Fit, Any, Any]]] = {}
+    for at, (fit, known, signature, _, origin) in enumerate(uses.evaluations):
+        if not len(np.intersect1d(fit.ids, unique(known), assume_unique=True)):
+            by_rows.setdefault(signature, []).append((at, fit, known, origin))
+    found = []
+    for signature, judged in by_rows.items():
+        again = judged_again(judged)
+        if again is None:
+            continue
+        fit, compared, known, origin, first = again
+        mine = unique(known)
+        others = {s for f, k, s, *_ in uses.evaluations if f is fit and s != signature and not len(np.intersect1d(unique(k), mine))}
+        spare = next((p for p in idle if not len(np.intersect1d(p["ids"], mine))), None)
+        found.append({
+            "model": fit.name, "compared": compared, "rows": len(mine), "elsewhere": len(others), "evaluations": len(judged),
+            "spare": spare["name"] if spare else None, "spare_rows": spare["rows"] if spare else 0, "file": first[0], "line": first[1],
+            "report_line": place(origin),
+        })  # fmt: skip
+    return found
+
+
+def judged_again(judged: list[tuple[int, Fit, Any, Any]]) -> tuple[Fit, int, Any, Any, list[Any]] | None:
+    """The model that was judged on the same rows again, or fitted again as before, once at least five of its kind had been compared on them."""
+    seen: dict[int, int] = {}
+    kinds: dict[Any, int] = {}
+    for _at, fit, known, origin in judged:
+        alike = len({n for n, s in seen.items() if s == signature_of(fit)})
+        again = fit.number in seen or (
+            fit.extra.get("params") is not None and kinds.get((signature_of(fit), fit.extra["params"]), fit.number) != fit.number
+        )
+        latest = max(seen, default=-1)
+        if again and alike >= LEAST_MODELS and not (fit.number == latest):
+            return fit, alike, known, origin, place(judged[0][3])
+        seen[fit.number] = signature_of(fit)
+        kinds.setdefault((signature_of(fit), fit.extra.get("params")), fit.number)
+    return None
+
+
+def signature_of(fit: Fit) -> int:
+    """Models of one kind on the same rows are rivals."""
+    return hash((fit.name, fit.ids.tobytes()))
