@@ -37,6 +37,7 @@ class Graph:
         self.told: dict[tuple[int, int], int] = {}
         self.unheld: dict[int, tuple[Any, Line | None]] = {}
         self.line: Line | None = None
+        self.took_part: dict[int, Any] = {}  # parameters that a loss depended on, with or without a gradient
         self.frozen_at: dict[int, Line | None] = {}
 
     def initialise(self, name: str) -> Any:
@@ -91,6 +92,7 @@ class Graph:
                 continue
             for m in made.ancestors():
                 if m.op == "parameter" and m.ref() is not None:
+                    self.took_part[id(m.ref())] = m.ref
                     self.cuts.setdefault(id(m.ref()), None)  # type: ignore[arg-type]
             for m in made.ancestors():
                 if m.cut is m:
@@ -181,18 +183,19 @@ class Graph:
         return max((self.stepped.get(id(p), 0) for p in module.parameters()), default=0)
 
     def donor(self, state: Any, module: Any) -> dict[str, Any] | None:
-        """The living model whose very tensors a state dictionary holds, if any, and whether it was ever trained."""
+        """The living model whose very tensors a state dictionary holds, if any: was it trained, did a loss depend on it, what are its values?"""
         if not isinstance(state, dict):
             return None
         first = next((v for v in state.values() if torch.is_tensor(v) and v.numel()), None)
-        if first is None:
+        if first is None or not first.data_ptr():
             return None
-        for other in list(self.modules.built)[:2000]:
+        for other in self.modules.built:
             for p in other._parameters.values():
-                if p is not None and p.data_ptr() == first.data_ptr() and p.data_ptr():
-                    owner = self.modules.root_of(other) or other
+                if p is not None and p.shape == first.shape and p.data_ptr() == first.data_ptr():
+                    owner = self.modules.top_of(other)
                     if owner is not module:
-                        return {"module": self.modules.label(owner), "trained": self.trained_steps(owner)}
+                        took = any(r() is q for q in owner.parameters() if (r := self.took_part.get(id(q))) is not None)
+                        return {"module": self.modules.label(owner), "trained": self.trained_steps(owner), "took_part": took, "values": sample(p)}
         return None
 
 

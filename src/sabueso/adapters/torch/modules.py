@@ -171,6 +171,16 @@ class Modules:
                 best = (len(root.paths), held)
         return best[1] if best else None
 
+    def top_of(self, module: Any) -> Any:
+        """The outermost module that has this one, known as a model or not."""
+        root = self.root_of(module)
+        if root is not None:
+            return root
+        for other in self.built:
+            if other is not module and any(m is module for m in other._modules.values()):
+                return self.top_of(other)
+        return module
+
     def flags(self, module: Any) -> dict[str, Any]:
         """Training flag of a model and of its parts that behave differently in training."""
         live, asleep, dropped = [], [], 0

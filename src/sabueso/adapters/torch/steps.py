@@ -27,7 +27,7 @@ class Held:
     """An optimizer that the program has: its number, a weak reference, and what it has done so far."""
 
     def __init__(self, number: int, optimizer: Any, line: Line | None) -> None:
-        self.number, self.ref, self.line = number, weakref.ref(optimizer), line
+        self.number, self.ref, self.line = number, weakref.ref(optimizer, self.gone), line
         self.cls = type(optimizer).__name__
         self.name = f"{self.cls}-{number}" if number else self.cls
         self.steps = self.empty = self.looked = self.reached = 0
@@ -36,6 +36,10 @@ class Held:
         self.backward_line: Line | None = None  # a backward that brought it gradients
         self.first: Any = None  # a few values of its parameters when that was first seen
         self.series: dict[str, int | None] = {}
+
+    def gone(self, _: Any) -> None:
+        """The optimizer is no more: keep nothing of it alive."""
+        self.__dict__.pop("sentinel_list", None)
 
     @property
     def parameters(self) -> list[Any]:

@@ -1,0 +1,111 @@
+"""not-learning."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from ...catalogue import check
+from ...events import Fact
+from ...findings import Finding
+from ...places import Place
+
+
+@check(stage="train", severity="error", leads_to=("learning-rate-too-low", "underfitting", "learning-rate-too-high", "unseeded", "small-batch"))
+def not_learning(rebuilt: list[Fact] | None = None, weights_loaded: list[Fact] | None = None, *, least: int = 5) -> Iterator[Finding]:
+    """What is learnt is thrown away: the model is built anew each epoch, or overwritten with weights that were never trained.
+
+    What it means
+    -------------
+    Model and optimizer are made inside the loop that should go over them, or the copy between a trained network and its target goes the wrong
+    way round.
+    Why it is bad
+    -------------
+    Every epoch is the first one.
+    Evidence
+    --------
+    Built anew: at least five optimizers of one line over parameters of the same shapes, where the parameters before are gone and were not
+    used between their last backward and the next build (no evaluation, no `no_grad`, no `state_dict`), and either start from bit-equal
+    weights or each had one pass over a loader. Folds, searches and restarts use what they trained. Overwritten: a trained module loaded, at
+    least twice, the state of a living model that never changed and that the loss depends on.
+    Remedy
+    ------
+    Build before the loop; copy from the trained network to its target.
+    Fault
+    -----
+        import torch
+        from torch import nn
+
+        x = torch.randn(64, 3, generator=torch.Generator().manual_seed(1))
+        y = (x[:, 0] > 0).long()
+        for epoch in range(12):
+            torch.manual_seed(0)
+            net = nn.Linear(3, 2)
+            opt = torch.optim.SGD(net.parameters(), lr=0.1)  # sabueso: not-learning
+            for rows in torch.arange(64).split(16):
+                opt.zero_grad()
+                nn.functional.cross_entropy(net(x[rows]), y[rows]).backward()
+                opt.step()
+    Control
+    -------
+        import torch
+        from torch import nn
+
+        x = torch.randn(64, 3, generator=torch.Generator().manual_seed(1))
+        y = (x[:, 0] > 0).long()
+        torch.manual_seed(0)
+        net = nn.Linear(3, 2)
+        opt = torch.optim.SGD(net.parameters(), lr=0.1)
+        for epoch in range(12):
+            for rows in torch.arange(64).split(16):
+                opt.zero_grad()
+                nn.functional.cross_entropy(net(x[rows]), y[rows]).backward()
+                opt.step()
+    References
+    ----------
+    Mnih et al. 2015 for the direction in which a target network is copied.
+    """
+    for fact in rebuilt or ():
+        yield from built_anew(fact, least)
+    by_module: dict[tuple[int, str, str], list[Fact]] = defaultdict(list)
+    for fact in weights_loaded or ():
+        donor = fact.get("donor")
+        if donor and fact["trained"] and not donor["trained"] and donor["took_part"] and fact["changed"]:
+            by_module[fact.process, fact["module"], donor["module"]].append(fact)
+    for (_, module, donor_name), facts in by_module.items():
+        same = all(f["donor"]["values"] == facts[0]["donor"]["values"] for f in facts)
+        if len(facts) < 2 or not same:
+            continue
+        first = facts[0]
+        yield Finding(
+            says=f"`{module}` is trained and then overwritten with `{donor_name}`, which never changes: what was learnt is lost each time",
+            place=Place(stage="train", file=first.place.file, line=first.place.line, step=first.place.step, module=module),
+            evidence=[(f"times that the trained `{module}` was overwritten", max(f["times"] for f in facts), 0),
+                      (f"optimizer steps that `{donor_name}` has had", 0, "at least 1, or a copy of what was trained"),
+                      (f"optimizer steps of `{module}` before the first of them", first["trained"], "kept")],  # fmt: skip
+            remedy=f"copy the other way: `{donor_name}.load_state_dict({module}.state_dict())`",
+            confidence=0.93,
+            verified="fact",
+        )
+
+
+def built_anew(fact: Fact, least: int) -> Iterator[Finding]:
+    """A model built again and again on one line, and never used once it was trained."""
+    pairs = fact["pairs"]
+    unused, dropped = fact["unused"], fact["dropped"]
+    once = fact["epochs"].count(1) >= 0.8 * len(fact["epochs"]) and bool(fact["epochs"])
+    again = fact["same_values"] >= 0.8 * pairs or once
+    if pairs + 1 < least or fact["same_shapes"] < pairs or unused < 0.8 * pairs or dropped < 0.8 * pairs or not again or not any(fact["steps"]):
+        return
+    evidence = [("times that model and optimizer were built on this line", fact["builds"], 1), ("of them thrown away after training, unused", unused, 0)]
+    if fact["same_values"]:
+        evidence.append(("of them that started from the very same weights as the one before", fact["same_values"], 0))
+    evidence.append(("steps that each was trained for", sorted(fact["steps"])[len(fact["steps"]) // 2], "all steps of the run"))
+    yield Finding(
+        says=f"model and {fact['class']} are built anew {fact['builds']} times, so every epoch begins from the start",
+        place=Place(stage="train", file=fact.place.file, line=fact.place.line, step=fact.place.step),
+        evidence=evidence,
+        remedy="build the model and its optimizer once, before the loop over epochs",
+        confidence=0.92,
+        verified="fact",
+    )
