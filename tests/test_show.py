@@ -191,3 +191,28 @@ def test_stream_that_is_gone_is_no_error(broken: Diagnosis) -> None:
     out = io.StringIO()
     out.close()
     forms.tell(broken, "text", out)
+
+
+def test_live_line_says_stage_step_loss_and_what_is_found(tmp_path: Path) -> None:
+    from sabueso.capture.recorder import Recorder
+    from sabueso.show.live import line
+    from sabueso.store.writer import Writer, create_folder
+
+    folder = create_folder(tmp_path / "runs", "x", {})
+    recorder, writer = Recorder(folder), Writer(folder)
+    assert line(writer, 61.0) == "sabueso  1:01"
+    recorder.fact("stage_seen", {"stage": "train"})
+    recorder.point("train_loss", 0.25, 12)
+    recorder.point("train_loss", float("nan"), 13)
+    writer.drain()
+    assert line(writer, 3.9, ["missing-zero-grad"]) == "sabueso  0:03  train  step 13  loss NaN  found missing-zero-grad"
+
+
+def test_live_line_is_silent_where_there_is_no_terminal() -> None:
+    from sabueso.show.live import Live
+
+    out = io.StringIO()
+    live = Live(out)
+    live.look(None)
+    live.end()
+    assert not live.on and out.getvalue() == ""

@@ -70,7 +70,7 @@ def run(json_path: Path | None, form: str, dir_: str | None, strict: bool, budge
     _can_write(json_path)
     chosen = _target_and_checks(settings)
     goal = target(list(command))
-    wanted, live = late().wanted(chosen) if chosen is not None else None, Live(sys.stderr)
+    wanted, live = late().wanted(chosen) if chosen is not None else None, Live(sys.stderr, lambda folder: _proven(folder, settings))
     try:
         ended, folder, trouble = watch_program(goal, settings, wanted, _meanwhile(live))
     finally:
@@ -198,6 +198,11 @@ def _meanwhile(live: Live) -> Callable[[Writer], Any]:
         live.look(writer)
 
     return look
+
+
+def _proven(folder: Path, settings: config.Config) -> list[str]:
+    """Culprits of a run still going on that are exact facts: the rest may look otherwise by the end."""
+    return [c.check for c in _again(folder, settings).culprits if c.verified == "fact"]
 
 
 def _diagnosed(folder: Path, settings: config.Config, json_path: Path | None) -> Diagnosis | None:

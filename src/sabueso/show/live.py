@@ -10,6 +10,8 @@ import json
 import os
 import sys
 import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, TextIO
 
 from .columns import cut
@@ -18,14 +20,19 @@ from .phrases import number
 AFTER = 1.5  # seconds; a short program ends without the line having been there
 EVERY = 0.5
 LEAST_ROWS = 8
+FIRST_ASKED, TIMES = 10.0, 3.0  # seconds after which the checks are asked of what there is, and how much later each next time
+LONGEST = 2.0  # seconds that asking may take; after that it is left to the end
 STAGE = "select value from fact where name = 'stage_seen' order by id desc limit 1"
 
 
 class Live:
     """Call `look` now and then, and `end` once the program has ended; both do nothing where there is no terminal."""
 
-    def __init__(self, out: TextIO) -> None:
+    def __init__(self, out: TextIO, found: Callable[[Path], list[str]] | None = None) -> None:
+        """`found` gives the names of what is proven by now, for a run folder."""
         self._out, self._began, self._drawn = out, time.monotonic(), 0.0
+        self._found, self._ask = found, FIRST_ASKED
+        self._names: list[str] = []
         self._size: os.terminal_size | None = None
         self.on = _is_terminal(out) and os.environ.get("TERM", "dumb") != "dumb" and not os.environ.get("CI")
 
@@ -35,7 +42,12 @@ class Live:
         if not self.on or now - self._began < AFTER or now - self._drawn < EVERY:
             return
         self._drawn = now
-        self._draw(line(writer, now - self._began))
+        if self._found is not None and now - self._began > self._ask:
+            self._names = self._found(writer.folder)
+            self._ask *= TIMES
+            if time.monotonic() - now > LONGEST:
+                self._found = None
+        self._draw(line(writer, now - self._began, self._names))
 
     def end(self) -> None:
         """Take the line away and let the whole terminal scroll again."""
@@ -61,7 +73,7 @@ class Live:
             self.on = False
 
 
-def line(writer: Any, seconds: float) -> str:
+def line(writer: Any, seconds: float, names: Sequence[str] = ()) -> str:
     """What is known by now, from what the writer drained."""
     parts = ["sabueso", f"{int(seconds) // 60}:{int(seconds) % 60:02d}"]
     stage = writer.db.execute(STAGE).fetchone()
@@ -70,6 +82,8 @@ def line(writer: Any, seconds: float) -> str:
     loss = writer.last("train_loss")
     if loss:
         parts.append(f"step {number(loss[0])}  loss {number(loss[1])}")
+    if names:
+        parts.append(f"found {', '.join(names)}")
     return "  ".join(parts)
 
 
