@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..capture import content, encoding, matching, ordering, summarise, tables
+from ..capture import content, encoding, matching, ordering, spelling, summarise, tables
 from ..capture.around import Patches
 from ..capture.recorder import Recorder, guarded
 
@@ -42,7 +42,7 @@ def _read(recorder: Recorder, how: str) -> Any:
     def read(token: Any, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         if summarise.is_frame(result):
             name = tables.name_of(args[0] if args else next(iter(kwargs.values()), None))
-            tables.of(recorder).read(result, name, how)
+            spelling.look(recorder, result, tables.of(recorder).read(result, name, how))
             ordering.look(recorder, result, name, "as read")
 
     return read

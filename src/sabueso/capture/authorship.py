@@ -37,6 +37,16 @@ def assigned(name: str) -> tuple[str, int] | None:
     return None
 
 
+def mentions(words: tuple[str, ...]) -> bool:
+    """Does the person's source hold any of these words?"""
+    for file, _ in sources():
+        with open(file, encoding="utf-8") as opened:
+            text = opened.read()
+        if any(w in text for w in words):
+            return True
+    return False
+
+
 def listing() -> tuple[str, int] | None:
     """Where files are listed in the order of their names, without a key that reads numbers as numbers."""
     for file, tree in sources():

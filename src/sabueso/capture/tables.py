@@ -35,6 +35,7 @@ class Source:
     file: str | None = None
     line: int | None = None
     hashes: dict[str, np.ndarray] = field(default_factory=dict)
+    levels: dict[str, set[str]] = field(default_factory=dict)  # of text columns that repeat
 
 
 class Tables:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from ...capture import badlines, ordering, summarise, tables
+from ...capture import badlines, ordering, spelling, summarise, tables
 from ...capture.around import Patches
 from ...capture.recorder import Recorder, guarded
 
@@ -28,7 +28,7 @@ def _read(recorder: Recorder, how: str) -> Any:
             return
         origin = args[0] if args else next(iter(kwargs.values()), None)
         name = tables.name_of(origin)
-        tables.of(recorder).read(result, name, how)
+        spelling.look(recorder, result, tables.of(recorder).read(result, name, how))
         if how in ("read_csv", "read_table") and kwargs.get("on_bad_lines", "error") not in ("error", "warn") or kwargs.get("on_bad_lines") == "warn":
             badlines.look(recorder, origin, result, kwargs)
         ordering.look(recorder, result, name, "as read")

@@ -1,0 +1,96 @@
+"""unseen-category."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ...catalogue import check
+from ...events import Fact
+from ...findings import Finding
+
+
+@check(stage="preprocess", severity="error", leads_to=("new-category", "covariate-drift", "label-drift", "concept-drift"))
+def unseen_category(*, spelling: list[Fact] | None = None, crash: list[Fact] | None = None) -> Iterator[Finding]:
+    """Rows carry a category that was not learnt: a new one that an encoder refuses, or a known one in another spelling.
+
+    What it means
+    -------------
+    The table that the model is applied to holds levels that the training table lacks. Often they look the same: a letter with a
+    combining mark in place of one character, a blank at the end, another case.
+
+    Why it is bad
+    -------------
+    An encoder refuses them, or they all fall into the bin of the unknown, whose value was learnt from a handful of rows.
+
+    Evidence
+    --------
+    For a spelling: levels of a text column that an earlier table with that column lacks as they are written and has once composed (NFC),
+    stripped or brought to one case; at least 10 rows and 1 per cent. Where the program's own text sees to that, nothing is said.
+    For a refusal: the exception's own list of categories and its column.
+
+    Remedy
+    ------
+    Normalise the text where it is read (`unicodedata.normalize("NFC", s).strip()`); train with the new level, or have the encoder ignore it.
+
+    Fault
+    -----
+        import numpy as np
+        import pandas as pd
+        from sklearn.preprocessing import OneHotEncoder
+        rng = np.random.default_rng(0)
+        before = pd.DataFrame({"carrier": rng.choice(["Paloma", "Zunzun"], 300)})
+        after = pd.DataFrame({"carrier": rng.choice(["Paloma", "Zunzun", "Tortuga"], 100)})
+        encoder = OneHotEncoder().fit(before[["carrier"]])
+        encoder.transform(after[["carrier"]])  # sabueso: unseen-category
+
+    Control
+    -------
+        import numpy as np
+        import pandas as pd
+        from sklearn.preprocessing import OneHotEncoder
+        rng = np.random.default_rng(0)
+        before = pd.DataFrame({"carrier": rng.choice(["Paloma", "Zunzun"], 300)})
+        after = pd.DataFrame({"carrier": rng.choice(["Paloma", "Zunzun"], 100)})
+        encoder = OneHotEncoder().fit(before[["carrier"]])
+        encoder.transform(after[["carrier"]])
+
+    References
+    ----------
+    Unicode Standard Annex 15, Normalization Forms.
+    """
+    yield from (spelt(f) for f in (spelling or ())[:1])
+    for fact in crash or ():
+        match = re.search(r"Found unknown categories (\[.*?\]) in column (\d+)", fact.get("message", ""))
+        if match:
+            yield refused(fact, match.group(1), int(match.group(2)))
+
+
+def spelt(fact: Fact) -> Finding:
+    """Known levels in another spelling."""
+    column = fact["column"]
+    return Finding(
+        says=f"{fact['count']} of {fact['of']} rows of {fact['table']} write {column} {fact['written']} where {fact['earlier']} has {fact['known_as']}: "
+             f"to a program they are {fact['levels']} other levels.",
+        place=fact.place.but(column=column, row=fact["rows"], stage="deploy"), stage="deploy",
+        evidence=[(f"rows of {fact['table']} whose {column} is not in {fact['earlier']} as written", fact["count"], 0),
+                  (f"of their {fact['levels']} levels known once {fact['how']}", fact["levels"], 0), ("written, and known as", [fact["written"], fact["known_as"]], "equal")],
+        remedy=f"Bring {column} into one spelling where it is read ({fact['how']}), in both tables.",
+        confidence=0.94, verified="fact",
+    )  # fmt: skip
+
+
+def refused(fact: Fact, categories: str, index: int) -> Finding:
+    """An encoder that met a level it was not fitted on."""
+    inner = [g for g in (fact.get("inner") or {}).get("given", ()) if g.get("columns")]
+    columns = inner[0]["columns"] if inner else []
+    column = columns[index] if index < len(columns) else str(index)
+    where = next((m for o in fact.get("operands", ()) if column in (o.get("columns") or ()) for m in o.get("made", ())), None)
+    made = [("the rows come from line", where["line"], None)] if where else []
+    return Finding(
+        says=f"The encoder of {column!r} meets {categories}, which the rows that it was fitted on never had, and refuses.",
+        place=fact.place.but(column=column, estimator=(fact.get("features") or {}).get("estimator") or "OneHotEncoder", stage="deploy"), stage="deploy",
+        evidence=[("categories never met in fit", categories, "[]"), ("column", column, None), *made],
+        remedy="Fit on data that holds every category to come, or set handle_unknown='ignore' (or 'infrequent_if_exist') and watch how often it happens.",
+        confidence=0.94, verified="fact", covers=("shape-mismatch",),
+    )  # fmt: skip
