@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import json
 import os
 from pathlib import Path
@@ -104,6 +105,14 @@ def test_colour_changes_no_letter(broken: Diagnosis) -> None:
 @pytest.mark.parametrize("width", [50, 60, 80, 120])
 def test_no_line_is_wider_than_the_paper(broken: Diagnosis, width: int) -> None:
     assert all(len(line) <= width for line in render(broken, Paper(width)).splitlines())
+
+
+@pytest.mark.parametrize("width", [50, 80, 120])
+def test_no_table_is_wider_than_the_paper(run: dict, width: int) -> None:
+    for sizes in itertools.product((1, 5, 20, 61, 200), repeat=3):
+        words = [" ".join("x" * 7 for _ in range(1 + n // 8))[:n] for n in sizes]
+        finding = Finding("s", Place("train"), [tuple(words)], "", "error", 0.9, None, (), "x", "train", "F1")
+        assert all(len(line) <= width for line in render(Diagnosis(run, [finding], [finding]), Paper(width)).splitlines()), sizes
 
 
 def test_crash_report_is_short(broken: Diagnosis) -> None:

@@ -72,9 +72,8 @@ class Config:
                     known = ", ".join(checks[name].settings) or "none"
                     raise ConfigError(f"{self.where}: check {name} has no setting {key!r} (it has: {known})")
                 if not _alike(settings[key], checks[name].settings[key]):
-                    raise ConfigError(
-                        f"{self.where}: {key} of check {name} can't be {settings[key]!r}; it is like its default {checks[name].settings[key]!r}"
-                    )
+                    like = f"it is like its default {checks[name].settings[key]!r}"
+                    raise ConfigError(f"{self.where}: {key} of check {name} can't be {settings[key]!r}; {like}")
         return {n: c for n, c in checks.items() if (not self.select or n in self.select) and n not in self.ignore}
 
 

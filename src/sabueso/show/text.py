@@ -171,18 +171,22 @@ def _numbers(finding: Finding, on: Paper, most: int) -> Iterator[str]:
     rows = [("", "seen", "expected"), *((str(w), phrases.number(v), phrases.number(e)) for w, v, e in finding.evidence[:most])]
     if len(rows) == 1:
         return
-    room = on.width - 2 - 4
-    sizes = [max(wide(r[c]) for r in rows) for c in range(3)]
-    if sum(sizes) > room:
-        sizes[0] = max(min(sizes[0], room // 2), room - sizes[1] - sizes[2])
-        sizes[1] = max(6, min(sizes[1], (room - sizes[0]) // 2 if sizes[2] > (room - sizes[0]) // 2 else room - sizes[0] - sizes[2]))
-        sizes[2] = max(8, room - sizes[0] - sizes[1])
+    sizes = _shares([max(wide(r[c]) for r in rows) for c in range(3)], on.width - 2 - 4)
     for number, row in enumerate(rows):
         cells = [textwrap.wrap(text, size, break_long_words=True) or [""] for text, size in zip(row, sizes)]
         for part in range(max(len(c) for c in cells)):
             pieces = [c[part] if part < len(c) else "" for c in cells]
             text = "  ".join(p + " " * (s - wide(p)) for p, s in zip(pieces, sizes)).rstrip()
             yield on.style("dim", "  " + text) if number == 0 else "  " + text
+
+
+def _shares(wanted: list[int], room: int) -> list[int]:
+    """The widths of three columns: as wanted, or the numbers cut to a share first, and what is left over given back."""
+    sizes = [wanted[0], min(wanted[1], room // 4), min(wanted[2], room // 3)]
+    sizes[0] = min(wanted[0], room - sizes[1] - sizes[2])
+    for column in (2, 1):
+        sizes[column] = min(wanted[column], sizes[column] + room - sum(sizes))
+    return sizes
 
 
 def _rival(finding: Finding, diagnosis: Diagnosis, on: Paper, everything: bool, brief: bool) -> Iterator[str]:

@@ -37,7 +37,8 @@ CHUNK = 1024  # points of a series in one row
 SCHEMA = """
 create table meta(key text primary key, value text) without rowid;
 create table series(id integer primary key, process integer, name text, place text);
-create table chunk(series integer, first integer, last integer, count integer, low real, high real, total real, nonfinite integer, points blob);
+create table chunk(
+  series integer, first integer, last integer, count integer, low real, high real, total real, nonfinite integer, points blob);
 create index chunk_series on chunk(series, first);
 create table fact(id integer primary key, process integer, time real, name text, place text, value text);
 create index fact_name on fact(name);
