@@ -59,6 +59,6 @@ def finish(folder: Path, outcome: str, status: int, seconds: float, signal: int 
         meta = read_meta(folder)
         write_meta(folder, {**meta, "outcome": outcome, "exit_status": status, "signal": signal, "seconds": round(seconds, 3)})
     except (OSError, StoreError) as error:
-why = getattr(error, "strerror", None) or error
+        why = getattr(error, "strerror", None) or error
         return f"{folder} can't be written any more ({why}): what was captured last may be missing; make room there"
     return None
