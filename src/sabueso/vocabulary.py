@@ -102,6 +102,7 @@ VOCABULARY: dict[str, Term] = {
     "table_read": Term("fact", "", "a table was read: table, how, rows, columns", "pandas"),
     "table_used": Term("fact", "", "named columns that a model is given: estimator, columns, target, rows", "pandas"),
     "text_encoded": Term("fact", "", "a text column of quantities that went on as words: column, how, examples, shares, agreement of order", "pandas"),
+    "text_overlooked": Term("fact", "", "text columns compared with dtype object, which they are not (pandas 3): columns, beside, version", "pandas"),
     "text_order": Term("fact", "", "rows stand in the text order of a column that spells whole numbers: column, first, columns that it unsettles", "pandas"),
     # ---- metrics, serving, monitoring
     "device_asked": Term("fact", "", "a model was moved to a device in vain: device, model, what it ran on, whether the program said so", "torch"),
