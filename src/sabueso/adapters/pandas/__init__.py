@@ -7,17 +7,19 @@ from collections.abc import Callable
 from ...capture import content
 from ...capture.around import Patches
 from ...capture.recorder import Recorder
-from . import cleaning, joining, reading
+from . import cleaning, dtypes, joining, reading
 
 LIBRARIES = ("pandas",)
-PROVIDES = ("table_read", "bad_lines", "table_join", "join_reduced", "rows_dropped", "fill_lost", "text_order", "order_used", "nonfinite_found", "coerced",
-            "table_used")  # fmt: skip
+PROVIDES = (
+    "table_read", "bad_lines", "table_join", "join_reduced", "rows_dropped", "fill_lost", "text_order", "order_used", "nonfinite_found",
+    "coerced", "spelling", "table_used", "text_encoded", "text_overlooked", "label_twins", "label_offset", "label_agreement",
+)  # fmt: skip
 
 
 def install(recorder: Recorder) -> Callable[[], None]:
     """Hooks in; the undo takes them out."""
     patches = Patches()
     content.install(recorder)
-    for part in (reading, joining, cleaning):
+    for part in (reading, joining, cleaning, dtypes):
         part.install(recorder, patches)
     return patches.undo
