@@ -71,7 +71,21 @@ class Metrics:
         of_true, of_answer = self.flow.outputs.find(true, a), self.flow.outputs.find(answered, b)
         if of_answer is not None and of_true is None:
             self.flow.truth(of_answer, a)
+            self.codes(of_answer, true)
         site.provenance(of_true, of_answer, a, b, self.flow.outputs)
+
+    def codes(self, of_answer: Any, true: Any) -> None:
+        """Were the labels here numbered by the encoder that numbered those of the fit?"""
+        here, stream = self.flow.maker(true), of_answer.stream
+        there = stream.model.coded_by if stream is not None else None
+        if here is None or there is None or not here.codes or not there.codes or here.codes == there.codes:
+            return
+        shared = [c for c in here.codes if c in there.codes]
+        moved = [c for c in shared if here.codes.index(c) != there.codes.index(c)]
+        if moved and self.recorder.once("label_codes", here.number, there.number):
+            value = {"how": "encoded", "encoder": here.cls, "numbered": there.codes[:20], "stored": here.codes[:20], "moved": len(moved),
+                     "classes": len(shared), "rows": here.rows, "fit_line": there.line, "lacks": [c for c in there.codes if c not in here.codes][:10]}  # fmt: skip
+            self.recorder.fact("label_codes", value, stage="preprocess", estimator=here.cls, file=here.file or "", line=here.line)
 
     # ---- scorers, as searches and cross-validation use them
 

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
+from .numbering import renumbered
 from .origin import is_users
 from .recorder import Recorder
 
@@ -40,6 +41,9 @@ class Stored:
         found = {where: m for where, x in walk(value) if (m := flow.model(x, make=False)) is not None} if flow is not None else {}
         if found:
             self.models[key] = found
+        codes = renumbered(value)
+        if codes is not None:
+            self.recorder.fact("label_codes", {**codes, "how": "stored"}, stage="deploy")
         own = own_classes(value)
         self.recorder.fact("stored", {"path": path, "own": own, "models": [m.cls for m in found.values()]})
 

@@ -26,7 +26,7 @@ def misleading_metric(
 
     Evidence
     --------
-    The accuracy beside that of the majority's answer, and the recall of the rare class. Spoken only of a class under a tenth of the rows,
+    The accuracy beside that of the majority's answer, and the recall of the rare class. Spoken only of a class under a tenth of the rows, beside one with over four fifths,
     where no metric that sees the rare class was reckoned, and where accuracy gains less than a quarter of what the majority's answer
     leaves open. Of a search: where another candidate reaches a balanced accuracy that is higher by a tenth. (Thresholds: our own;
     the reference programs lie at gains of 0 and 0.4 to 0.8.)
@@ -71,7 +71,7 @@ def misleading_metric(
         if m["metric"] not in ACCURACY or counts is None or (m.place.file, m.place.line) in places or len(counts.truths) < 2:
             continue
         label, few = counts.rarest, counts.truths[counts.rarest]
-        if few > rare * counts.rows or few < least or any(_of_same(o, counts, rare) for o in sees):
+        if few > rare * counts.rows or counts.majority < 1 - 2 * rare or few < least or any(_of_same(o, counts, rare) for o in sees):
             continue
         if (counts.accuracy - counts.majority) / (1 - counts.majority) < skill and counts.recall(label) < 0.6:
             yield Finding(
@@ -105,7 +105,7 @@ def _search(s: Fact, rare: float, gain: float) -> Finding | None:
     best = max(range(len(tables)), key=lambda i: s["scores"][i])
     chosen, other = tables[best], max(tables, key=lambda t: t.balanced)
     label = chosen.rarest
-    if chosen.truths[label] > rare * chosen.rows or other.balanced - chosen.balanced < gain:
+    if chosen.truths[label] > rare * chosen.rows or chosen.majority < 1 - 2 * rare or other.balanced - chosen.balanced < gain:
         return None
     if (chosen.accuracy - chosen.majority) / (1 - chosen.majority) > 0.25:
         return None

@@ -1,0 +1,35 @@
+"""json: what the person's code stores beside a model, and moments that it reads from a file."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from ..capture.around import Patches
+from ..capture.calling import direct
+from ..capture.numbering import renumbered
+from ..capture.recorder import Recorder, guarded
+
+LIBRARIES = ("json",)
+PROVIDES = ("label_codes",)
+MOST = 500  # calls looked at
+
+
+def install(recorder: Recorder) -> Callable[[], None]:
+    """Hook dump and dumps."""
+    patches, guard, json = Patches(), guarded("json", recorder), sys.modules["json"]
+    calls = [0]
+
+    def dumped(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        calls[0] += 1
+        if calls[0] > MOST or not args or not isinstance(args[0], (dict, list)) or not direct():
+            return
+        found = renumbered(args[0])
+        if found is not None:
+            recorder.fact("label_codes", {**found, "how": "stored"}, stage="deploy")
+
+    if recorder.wants("label_codes"):
+        patches.around(json, "dump", guard(dumped), None)
+        patches.around(json, "dumps", guard(dumped), None)
+    return patches.undo
