@@ -63,6 +63,21 @@ class Again:
 
         self.later(trial)
 
+    def realigned(self, estimator: Any, known: Any, y: Any, right: np.ndarray) -> None:
+        """The fit with the labels as they are, and with those of the inputs' own rows."""
+        model, x = plain_clone(estimator), values_of(known)
+        labels = np.array(y)
+        if model is None or x is None:
+            return
+
+        def trial() -> dict[str, Any] | None:
+            score = sys.modules["sklearn.model_selection"].cross_val_score
+            before, after = (float(np.mean(score(model, x, values, cv=2))) for values in (labels, right))
+            return {"fault": "misaligned-labels", "before": round(before, 4), "after": round(after, 4),
+                    "how": "cross-validated with the labels as given, and with those of the inputs' own rows"}  # fmt: skip
+
+        self.later(trial)
+
 
 def of(recorder: Any) -> Again:
     """The recorder's queue, made at the first call."""

@@ -130,6 +130,7 @@ class Estimators:
             fit.extra["semi"] = learning.semi_supervised(owner, call.y)
             pairing.eval_sets(self, fit, owner, kwargs)
             fit.extra["label"] = getattr(call.y, "name", None)
+            pairing.rows_in_step(self, fit, call, method == "partial_fit")
             pairing.inputs_tell(self, fit, call)
 
     def _transformed(self, call: Call, result: Any) -> None:

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ...capture.lineage import sight
+from ...capture import again
+from ...capture.lineage import instep, sight
 from ...capture.lineage.fingerprints import table_of
 from ...capture.lineage.matching import shared_columns
 from ...capture.lineage.registry import shape_of
@@ -48,6 +49,21 @@ def stopping(owner: Any, kwargs: dict[str, Any]) -> bool:
         return True
     calls = list(kwargs.get("callbacks") or ()) + list(getattr(owner, "callbacks", None) or ())
     return any("early" in type(c).__name__.lower() or "early" in getattr(c, "__name__", "").lower() for c in calls)
+
+
+def rows_in_step(hooks: Any, fit: Fit, call: Any, batches: bool) -> None:
+    """Are the rows of X and y out of step?"""
+    recorder = hooks.recorder
+    if call.y is None or not recorder.wants("row_mismatch"):
+        return
+    told = instep.of(recorder, hooks.lineage).look(call.x, call.y, call.known, batches)
+    if told is None or not recorder.once("row_mismatch", told["how"], told["line"]):
+        return
+    right = told.pop("right", None)
+    if right is not None and not batches:
+        again.of(recorder).realigned(call.owner, call.known, call.y, right)
+    where = {"file": told["file"], "line": told["line"]} if told["line"] else {}
+    recorder.fact("row_mismatch", told, stage="preprocess", **where)
 
 
 def inputs_tell(hooks: Any, fit: Fit, call: Any) -> None:

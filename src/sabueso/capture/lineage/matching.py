@@ -8,7 +8,8 @@ from .fingerprints import Table, column_bits, row_hashes, spaced
 
 SAMPLE = 12  # rows by which columns are told apart
 MOST_WORK = 40_000_000  # comparisons that a search for equal columns may take
-SURE_BITS = 12.0  # beyond log2 of both tables' rows: chance of any wrong pair under 1 in 4,000
+SPARE_BITS = 8.0  # beyond log2 of the other table's rows: fewer than one row in 256 finds a wrong partner by chance
+UNIQUE = 0.98  # share of keys that must stand once in the other table for rows to be told for certain
 
 
 def by_columns(table: Table, other: Table) -> tuple[np.ndarray, bool] | None:
@@ -17,12 +18,12 @@ def by_columns(table: Table, other: Table) -> tuple[np.ndarray, bool] | None:
     if not pairs:
         return None
     bits = column_bits(table.take(spaced(table.rows, 256)))
-    need = np.log2(table.rows + 1) + np.log2(other.rows + 1) + SURE_BITS
+    need = np.log2(other.rows + 1) + SPARE_BITS
     chosen, sum_bits = [], 0.0
-    for j, c in sorted(pairs, key=lambda p: -bits[p[0]])[:6]:
+    for j, c in sorted(pairs, key=lambda p: -bits[p[0]])[:8]:
         chosen.append((j, c))
         sum_bits += bits[j]
-        if sum_bits >= need:
+        if sum_bits >= need + 12:
             break
     if sum_bits < 0.9 * np.log2(other.rows + 1) + 4:
         return None
@@ -36,7 +37,9 @@ def by_columns(table: Table, other: Table) -> tuple[np.ndarray, bool] | None:
     at = np.where(hit, order[at], -1)
     if table.rows == other.rows and np.array_equal(theirs, mine):
         at = np.arange(table.rows)  # the same order: twins stay with themselves
-    return at, bool(sum_bits >= need)
+    values = theirs[order]
+    once = 1 + np.count_nonzero(values[1:] != values[:-1])
+    return at, bool(sum_bits >= need and once >= UNIQUE * len(values))
 
 
 def shared_columns(table: Table, other: Table) -> list[tuple[int, int]]:
@@ -55,7 +58,25 @@ def shared_columns(table: Table, other: Table) -> list[tuple[int, int]]:
             if same is None:
                 return [(i, i) for i in range(min(table.width, other.width)) if (sample[:, i] == there[:, i]).mean() > 0.9]
             return _pair(same, table, other)
-    return []
+    return _by_containment(table, other, sample)
+
+
+def _by_containment(table: Table, other: Table, sample: np.ndarray) -> list[tuple[int, int]]:
+    """Where no single column tells rows apart: columns whose sampled values all stand in one of the other's, of the same name or in order."""
+    if table.width * other.width * other.rows * len(sample) > MOST_WORK:
+        rows = range(min(table.width, other.width)) if not (table.names and other.names) else ()
+        named = [(j, other.names.index(n)) for j, n in enumerate(table.names or ()) if other.names and n in other.names]
+        return named or [(j, j) for j in rows if table.width == other.width]
+    pairs, least = [], 0
+    for j in range(table.width):
+        fits = [c for c in range(other.width) if (other.codes[:, c][:, None] == sample[None, :, j]).any(axis=0).all()]
+        named = [c for c in fits if table.names and other.names and table.names[j] == other.names[c]]
+        later = [c for c in fits if c >= least]
+        if named or (fits and not (table.names and other.names)):
+            c = named[0] if named else later[0] if later else fits[0]
+            pairs.append((j, c))
+            least = c + 1
+    return pairs
 
 
 def _candidates(table: Table, other: Table, j: int) -> list[int]:

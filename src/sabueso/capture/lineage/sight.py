@@ -80,6 +80,19 @@ def name_of(x: Any) -> tuple[str | None, str | None, int | None]:
     return None, None, None
 
 
+def name_of_root(x: Any) -> tuple[str | None, str | None, int | None]:
+    """The same for an array or the one that it is a view of; the name that holds a view of the same memory comes last."""
+    base = getattr(x, "base", None)
+    beside = None
+    for frame in user_frames(sys._getframe(1)):
+        for name, value in holdings(frame):
+            if value is x or (base is not None and value is base):
+                return name, absolute(frame.f_code), assigned(frame, name)[0]
+            if base is not None and getattr(value, "base", None) is base and beside is None:
+                beside = name, absolute(frame.f_code), assigned(frame, name)[0]
+    return beside or (None, None, None)
+
+
 def series_in_sight(column: np.ndarray) -> tuple[str, str, int | None] | None:
     """(name, file, line of its assignment) of a one-dimensional array that the person holds and that these values are a stretch of."""
     middle = len(column) // 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ... import alignment
+from ... import alignment, out_of_step
 from ...catalogue import check
 from ...events import Fact
 from ...findings import Finding
@@ -12,7 +12,8 @@ from ...findings import Finding
 
 @check(stage="preprocess", severity="error", leads_to=("not-learning", "overfitting", "underfitting", "learning-rate-too-high", "learning-rate-too-low"))
 def misaligned_labels(*, label_agreement: list[Fact] | None = None, label_offset: list[Fact] | None = None,
-                      label_twins: list[Fact] | None = None) -> Iterator[Finding]:
+                      label_twins: list[Fact] | None = None, row_mismatch: list[Fact] | None = None,
+                      counterfactual: list[Fact] | None = None) -> Iterator[Finding]:
     """Rows of features stand beside labels of other rows.
 
     What it means
@@ -72,3 +73,4 @@ def misaligned_labels(*, label_agreement: list[Fact] | None = None, label_offset
     """
     yield from (alignment.of(f) for f in label_agreement or () if not (label_twins and f["kind"] == "disordered"))  # two labels a row: label-conflict
     yield from (alignment.of_offset(f) for f in (label_offset or ())[:1])
+    yield from (out_of_step.of(f, counterfactual) for f in (row_mismatch or ())[:1])

@@ -1,0 +1,44 @@
+"""The finding of one `row_mismatch`: inputs and labels of a fit that come from different rows, by row identity."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import row_uses
+from .events import Fact
+from .findings import Finding
+
+
+def of(fact: Fact, counterfactual: list[Fact] | None) -> Finding:
+    """Labels that are another stretch of the inputs' table, or that meet other rows each time."""
+    if fact["how"] == "memory":
+        return _of_memory(fact)
+    experiment = row_uses.tried(counterfactual, "misaligned-labels")
+    table, column = fact.get("table") or "the table", fact.get("column") or "labels"
+    evidence: list[tuple[str, Any, Any]] = [
+        ("rows with another row's label", fact["out"], 0), ("rows", fact["rows"], None),
+        (f"row of {table} whose label stands beside its row {fact['first_input']}", fact["first_label"], fact["first_input"]),
+    ]  # fmt: skip
+    if experiment is not None:
+        evidence.append(("score, and with the labels of the inputs' own rows", experiment["before"], experiment["after"]))
+    return Finding(
+        says=f"The labels {fact.get('name') or ''} are {column!r} of rows {fact['first_label'] - fact['first']} on, one after the other, while the inputs "
+             f"skip rows: from row {fact['first_input']} of {table} on, {fact['out']} of {fact['rows']} rows stand beside another row's label.",
+        place=fact.place.but(column=fact.get("column"), tensor=fact.get("name"), row=fact["out_rows"], stage="preprocess"),
+        evidence=evidence,
+        remedy=f"Take the labels by the inputs' own rows ({fact.get('name') or 'y'} = {table}.loc[X.index, {column!r}]), or drop rows from both at once.",
+        confidence=0.97, verified=row_uses.verified(experiment),
+    )  # fmt: skip
+
+
+def _of_memory(fact: Fact) -> Finding:
+    """Batches in which unchanged labels meet other rows than before."""
+    x, y = fact.get("name") or "the inputs", fact.get("labels") or "the labels"
+    return Finding(
+        says=f"{x!r} was put into another order and its labels {y!r} were not: in one batch {fact['out']} of {fact['rows']} labels stand beside another "
+             "row than the time before.",
+        place=fact.place.but(tensor=fact.get("name"), stage="preprocess"),
+        evidence=[("labels of a batch that met another row before", fact["out"], 0), ("labels of the batch met before", fact["rows"], None)],
+        remedy=f"Put both into the new order at once ({x}, {y} = {x}[rows], {y}[rows]), or index with the permutation in each batch.",
+        confidence=0.95, verified="fact",
+    )  # fmt: skip
