@@ -33,7 +33,8 @@ def _asked(recorder: Recorder) -> Any:
             return
         columns: list[str] = []
         beside: list[str] = []
-        for thing in names_in(frame).values():
+        around = frame.f_back if frame.f_back is not None and is_users(frame.f_back.f_code.co_filename) else frame  # a comprehension's own frame
+        for thing in {id(v): v for v in [*names_in(frame).values(), *names_in(around).values(), *list(frame.f_globals.values())]}.values():
             if summarise.library(thing) == "pandas" and summarise.is_frame(thing):
                 columns += ordering.text_columns(thing)
                 beside += summarise.columns_of(thing)
