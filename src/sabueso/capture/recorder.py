@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import functools
 import os
+import sys
 import threading
 import traceback
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -127,7 +129,8 @@ class Recorder:
             return
         while self._last:
             try:
-                self._last.pop(0)()
+                with calm():
+                    self._last.pop(0)()
             except Exception as error:
                 self.own_error("exit", error)
         self.failed = True
@@ -164,6 +167,12 @@ class Recorder:
         self.failed = True
 
 
+def calm() -> AbstractContextManager[Any]:
+    """Arithmetic of ours neither warns nor raises, whatever the person's `np.seterr` says."""
+    errstate = getattr(sys.modules.get("numpy"), "errstate", None)
+    return errstate(all="ignore") if errstate is not None else nullcontext()
+
+
 def guarded(adapter: str, recorder: Recorder) -> Callable[[F], F]:
     """A hook of ours: silent when its adapter is off or when it is called from within us, and never failing."""
 
@@ -174,7 +183,8 @@ def guarded(adapter: str, recorder: Recorder) -> Callable[[F], F]:
                 return None
             recorder.busy.on = True
             try:
-                return hook(*args, **kwargs)
+                with calm():
+                    return hook(*args, **kwargs)
             except Exception as error:
                 recorder.own_error(adapter, error)
                 return None
