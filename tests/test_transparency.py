@@ -117,6 +117,19 @@ PROGRAMS = {
         grid = GridSearchCV(model, {"logisticregression__C": [0.1, 1]}, cv=3).fit(a, c)
         print(digest(model.predict_proba(b), forest.predict_proba(b), cross_val_score(model, a, c)), grid.best_params_, a.index.tolist()[:5])
         """,
+    "strict-warnings": """
+        import warnings
+        warnings.simplefilter("error")
+        import numpy as np
+        np.seterr(all="raise")
+        import pandas as pd
+        from sklearn.linear_model import LogisticRegression
+        from sklearn.preprocessing import StandardScaler
+        df = pd.DataFrame({"a": np.linspace(0, 1, 60), "b": np.full(60, 1e300), "c": ["x", "y", "z"] * 20, "y": [0, 1] * 30})
+        df["a"] = df["a"].astype("float32")
+        x = StandardScaler().fit_transform(df[["a"]])
+        print(digest(LogisticRegression().fit(x, df.y).predict_proba(x)), df.drop_duplicates().shape)
+        """,
     "numpy-only": """
         import numpy as np
         np.random.seed(0)
