@@ -8,20 +8,22 @@ from __future__ import annotations
 
 import time
 import weakref
-from dataclasses import dataclass, field, replace
+from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from .. import drift
+from .clock import links_of, offsets_now
 from .columns import Reference, beside, columns, names_of, positions, reference
-from .truths import Truth
 from .naming import names_by_value
 from .order import order_of
 from .origin import user_line
 from .outputs import MOST, Output, Outputs, plain
 from .recorder import Recorder
 from .requests import current
+from .streams import Made, Model, Stream, joined
 from .summarise import height
 
 CALL_ROWS = 20_000  # rows kept of one call, evenly spread
@@ -30,78 +32,6 @@ MOST_STREAMS = 60
 SECONDS = 0.25  # of our time before streams are thinned
 MOST_REQUESTS = 200
 SMALL = 8  # rows: such calls are kept as they come and read later together
-
-
-@dataclass(frozen=True, slots=True)
-class Made:
-    """A fit of a transformer whose answer is at hand: which one, on how many rows, where; `codes` are the classes of an encoder of labels."""
-
-    ref: Any
-    number: int
-    fits: int
-    rows: int
-    cls: str
-    file: str | None
-    line: int | None
-    codes: list[str] | None = None
-
-    def told(self) -> dict[str, Any]:
-        """JSON-able."""
-        return {"number": self.number, "fits": self.fits, "rows": self.rows, "class": self.cls, "file": self.file, "line": self.line, "codes": self.codes}
-
-
-@dataclass(slots=True)
-class Model:
-    """An estimator, booster or network and what it learnt from."""
-
-    number: int
-    cls: str
-    ref: Any
-    classifier: bool = False
-    rows: int = 0
-    names: list[str] | None = None
-    named: bool = False  # the names are the table's own, not found by value
-    columns: list[Reference] = field(default_factory=list)
-    target: Reference | None = None
-    made_by: Made | None = None  # the transformer's fit whose answer this fit was given
-    coded_by: Made | None = None  # the same of its labels
-    fits: int = 0
-    loaded: str = ""  # the file that it came from
-    file: str | None = None
-    line: int | None = None
-    batches: list[list[np.ndarray]] = field(default_factory=list)
-
-
-@dataclass(slots=True)
-class Stream:
-    """Rows that one line of the program gave one model, in order."""
-
-    model: Model
-    method: str
-    file: str | None
-    line: int | None
-    names: list[str] | None = None
-    rows: int = 0
-    calls: int = 0
-    single: int = 0  # calls of one row
-    served: bool = False
-    starts: list[int] = field(default_factory=list)
-    blocks: list[tuple[np.ndarray, list[np.ndarray]]] = field(default_factory=list)
-    small: list[np.ndarray] = field(default_factory=list)
-    small_rows: list[np.ndarray] = field(default_factory=list)
-    raw: list[tuple[dict[str, Any], int]] = field(default_factory=list)  # requests and the first row that each of them gave
-    answers: list[np.ndarray] = field(default_factory=list)
-    truth: Truth = field(default_factory=Truth)
-    made_by: Made | None = None
-
-    def settle(self) -> None:
-        """Read the small calls together."""
-        if self.small:
-            whole = np.concatenate([np.asarray(b, dtype=object) for b in self.small])
-            got = columns(whole.tolist()) if whole.shape[1] > 1 else columns(whole)
-            got = got if got is not None else [np.asarray(whole[:, j]) for j in range(whole.shape[1])]
-            self.blocks.append((np.concatenate(self.small_rows), got))
-            self.small, self.small_rows = [], []
 
 
 class Flow:
@@ -152,7 +82,7 @@ class Flow:
             model.named = model.names is not None
             model.names = model.names or names_by_value(got, model.rows)
             model.columns = [reference(_name(model.names, j), j, c) for j, c in enumerate(got)]
-            model.target = self._target(y)
+            model.target, model.clock = self._target(y), links_of(got)
         self.spent += time.perf_counter() - began
         return model
 
@@ -269,6 +199,8 @@ class Flow:
             stream.made_by = self.maker(x)
         if len(stream.starts) < 5000:
             stream.starts.append(stream.rows)
+        if stream.model.clock and (n > 1 or stream.calls <= 300):
+            self._clock(stream, x)
         thin = self.cells > MOST_CELLS or (self.spent > SECONDS and n > SMALL)
         if thin or self._small(stream, x, n, names):
             stream.rows += n
@@ -282,6 +214,12 @@ class Flow:
             stream.blocks.append((at[::step], [np.array(c[::step]) for c in got]))
             self.cells += len(got) * (n // step)
         stream.rows += n
+
+    def _clock(self, stream: Stream, x: Any) -> None:
+        """By how much parts of a time differ from the time beside them."""
+        got = columns(x)
+        for j, offsets in offsets_now(stream.model.clock, got).items() if got else ():
+            stream.clock.setdefault(j, Counter()).update(offsets)
 
     def _small(self, stream: Stream, x: Any, n: int, names: list[str] | None) -> bool:
         """A call of a few rows is kept as it is."""
@@ -319,10 +257,10 @@ class Flow:
         stream.settle()
         model = stream.model
         if not model.columns and model.batches:
-            joined = [np.concatenate(c) for c in zip(*[b for b in model.batches if len(b) == len(model.batches[0])])]
-            model.names = model.names or names_by_value(joined, len(joined[0]))
-            model.columns = [reference(_name(model.names, j), j, c) for j, c in enumerate(joined)]
-        rows, got = _joined(stream)
+            whole = [np.concatenate(c) for c in zip(*[b for b in model.batches if len(b) == len(model.batches[0])])]
+            model.names = model.names or names_by_value(whole, len(whole[0]))
+            model.columns = [reference(_name(model.names, j), j, c) for j, c in enumerate(whole)]
+        rows, got = joined(stream)
         value = {"model": model.cls, "number": model.number, "method": stream.method, "rows": stream.rows, "calls": stream.calls,
                  "single": stream.single, "served": stream.served, "loaded": model.loaded, "fit_rows": model.rows, "fit_file": model.file,
                  "fit_line": model.line, "classifier": model.classifier, "names": model.names, "fed_names": stream.names,
@@ -333,6 +271,8 @@ class Flow:
             value["order"] = order_of(model.columns, got, value["columns"])
         value["answers"] = self._answers(stream)
         value["truth"] = stream.truth.told(rows, got, [r.name for r in model.columns], model.target)
+        value["clock"] = [{"column": _name(model.names, j), "raw": model.clock[j][0], "part": model.clock[j][1], "fit": dict(model.clock[j][2]),
+                           "now": dict(now)} for j, now in stream.clock.items()]  # fmt: skip
         if stream.raw:
             value["requests"] = [r["raw"] for r, _ in stream.raw[:MOST_REQUESTS]]
             value["request_rows"] = [[_json(c[at]) if at < len(c) else None for c in got] for _, at in stream.raw[:MOST_REQUESTS]]
@@ -349,23 +289,6 @@ class Flow:
             found = drift.numbers(drift.count(target.stock, target.inner), drift.count(whole, target.inner))
             told |= {"target_mean": target.mean, "target_sd": target.sd, "effect": found.effect, "p": found.p}
         return told
-
-
-def _joined(stream: Stream) -> tuple[np.ndarray, list[np.ndarray]]:
-    width = {len(c) for _, c in stream.blocks}
-    if len(width) != 1:
-        most = max(width, default=0)
-        stream.blocks = [b for b in stream.blocks if len(b[1]) == most]
-    if not stream.blocks:
-        return np.zeros(0, int), []
-    rows = np.concatenate([r for r, _ in stream.blocks])
-    return rows, [_one_type([b[1][j] for b in stream.blocks]) for j in range(len(stream.blocks[0][1]))]
-
-
-def _one_type(parts: list[np.ndarray]) -> np.ndarray:
-    if any(p.dtype.kind == "O" for p in parts):
-        return np.concatenate([p.astype(object) for p in parts])
-    return np.concatenate(parts)
 
 
 def _codes(owner: Any) -> list[str] | None:

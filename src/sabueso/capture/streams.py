@@ -1,0 +1,104 @@
+"""Streams: a model with what it learnt from, a transformer's fit, and the rows that one line gave a model in order."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from .clock import Links
+from .columns import Reference, columns
+from .truths import Truth
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A fit of a transformer whose answer is at hand: which one, on how many rows, where; `codes` are the classes of an encoder of labels."""
+
+    ref: Any
+    number: int
+    fits: int
+    rows: int
+    cls: str
+    file: str | None
+    line: int | None
+    codes: list[str] | None = None
+
+    def told(self) -> dict[str, Any]:
+        """JSON-able."""
+        return {"number": self.number, "fits": self.fits, "rows": self.rows, "class": self.cls, "file": self.file, "line": self.line, "codes": self.codes}
+
+
+@dataclass(slots=True)
+class Model:
+    """An estimator, booster or network and what it learnt from."""
+
+    number: int
+    cls: str
+    ref: Any
+    classifier: bool = False
+    rows: int = 0
+    names: list[str] | None = None
+    named: bool = False  # the names are the table's own, not found by value
+    columns: list[Reference] = field(default_factory=list)
+    target: Reference | None = None
+    made_by: Made | None = None  # the transformer's fit whose answer this fit was given
+    coded_by: Made | None = None  # the same of its labels
+    fits: int = 0
+    loaded: str = ""  # the file that it came from
+    file: str | None = None
+    line: int | None = None
+    batches: list[list[np.ndarray]] = field(default_factory=list)
+    clock: Links = field(default_factory=dict)  # columns that are a part of a time at hand
+
+
+@dataclass(slots=True)
+class Stream:
+    """Rows that one line of the program gave one model, in order."""
+
+    model: Model
+    method: str
+    file: str | None
+    line: int | None
+    names: list[str] | None = None
+    rows: int = 0
+    calls: int = 0
+    single: int = 0  # calls of one row
+    served: bool = False
+    starts: list[int] = field(default_factory=list)
+    blocks: list[tuple[np.ndarray, list[np.ndarray]]] = field(default_factory=list)
+    small: list[np.ndarray] = field(default_factory=list)
+    small_rows: list[np.ndarray] = field(default_factory=list)
+    raw: list[tuple[dict[str, Any], int]] = field(default_factory=list)  # requests and the first row that each of them gave
+    answers: list[np.ndarray] = field(default_factory=list)
+    truth: Truth = field(default_factory=Truth)
+    made_by: Made | None = None
+    clock: dict[int, Counter[int]] = field(default_factory=dict)
+
+    def settle(self) -> None:
+        """Read the small calls together."""
+        if self.small:
+            whole = np.concatenate([np.asarray(b, dtype=object) for b in self.small])
+            got = columns(whole.tolist()) if whole.shape[1] > 1 else columns(whole)
+            got = got if got is not None else [np.asarray(whole[:, j]) for j in range(whole.shape[1])]
+            self.blocks.append((np.concatenate(self.small_rows), got))
+            self.small, self.small_rows = [], []
+
+
+def joined(stream: Stream) -> tuple[np.ndarray, list[np.ndarray]]:
+    width = {len(c) for _, c in stream.blocks}
+    if len(width) != 1:
+        most = max(width, default=0)
+        stream.blocks = [b for b in stream.blocks if len(b[1]) == most]
+    if not stream.blocks:
+        return np.zeros(0, int), []
+    rows = np.concatenate([r for r, _ in stream.blocks])
+    return rows, [_one_type([b[1][j] for b in stream.blocks]) for j in range(len(stream.blocks[0][1]))]
+
+
+def _one_type(parts: list[np.ndarray]) -> np.ndarray:
+    if any(p.dtype.kind == "O" for p in parts):
+        return np.concatenate([p.astype(object) for p in parts])
+    return np.concatenate(parts)
