@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from collections import defaultdict
+from collections.abc import Iterator
 from time import perf_counter, sleep
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
@@ -24,6 +25,7 @@ from .recorder import Recorder
 EVERY = 0.05  # seconds between two looks
 MEMORY_EVERY = 0.5
 TELL = 1.0  # seconds after which what is known is told the first time; then each time after twice as long
+STALLED = 4.0  # seconds at one place with hardly any CPU time, before it is told; then each time after twice as long
 MOST_LINES = 12  # told, by CPU seconds
 LOOP_LOOKS = 8  # a line seen so often is asked whether it stands in a loop over single elements
 WAITING = frozenset({"threading.py", "selectors.py", "queue.py", "connection.py", "popen_fork.py", "socket.py", "subprocess.py"})
@@ -70,6 +72,7 @@ class Sampler:
         self._clock = _cpu_clock(self.main)
         self._began = self._last_wall = perf_counter()
         self._last_cpu = self._clock()
+        self._still: tuple[Any, float, float, float] = (None, 0.0, 0.0, STALLED)  # where, since when, CPU then, when to tell
         self._next_tell, self._next_memory = TELL, 0.0
 
     def start(self) -> None:
@@ -109,6 +112,7 @@ class Sampler:
         if frame is None:
             return
         marks, users, fed = self._walk(frame)
+        self._stands(frame, users, now)
         if "import" in marks:
             self.importing += spent
             return
@@ -137,6 +141,23 @@ class Sampler:
             self.lines[fed].fed += spent
         if users:
             self._ask(frame, users)
+
+    def _stands(self, frame: FrameType, users: list[Line], cpu: float) -> None:
+        """Tell it when the main thread waits at one place and nothing happens."""
+        here, now = (tuple(users), frame.f_code, frame.f_lasti), perf_counter()
+        where, since, before, after = self._still
+        if here != where or cpu - before > 0.1 * (now - since) + 0.05:
+            self._still = (here, now, cpu, STALLED)
+        elif now - since > after and users:
+            self._still = (where, since, before, 2 * after)
+            names = [c for c in (_short(f) for f in _frames(frame)) if c][:8]
+            value = {
+                "seconds": round(now - since, 1),
+                "function": frame.f_code.co_qualname,
+                "stack": names,
+                "steps": self.recorder.step or 0,
+            }
+            self.recorder.fact("stalled", value, file=absolute(users[0].code), line=users[0].line)
 
     def _walk(self, frame: FrameType | None) -> tuple[set[str], list[Line], Line | None]:
         """The kinds of frames on the stack, the person's lines (innermost first), and the outermost line that a loader called."""
@@ -192,6 +213,16 @@ class Sampler:
         }  # fmt: skip
         self.recorder.fact("hot_lines", value, file="", line=None)
         self.growth.tell()
+
+
+def _frames(frame: FrameType | None) -> Iterator[FrameType]:
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
+
+
+def _short(frame: FrameType) -> str:
+    return f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_code.co_name}"
 
 
 def _kind(code: CodeType) -> str:
