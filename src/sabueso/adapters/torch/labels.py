@@ -44,6 +44,8 @@ class Labels:
         if found is None:
             return None
         what, name, values, limit, bad = found
+        if not bad.any():
+            return None
         wrong = np.unique(values[bad])
         positions = np.unique(np.nonzero(bad)[0]) if values.ndim else np.array([0])
         result = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,8 +14,9 @@ import numpy as np
 import torch
 
 from ...capture import lineage
-from ...capture.operands import is_frame, is_series
+from ...capture.operands import MISSING, is_frame, is_series, rooted, value_of
 from ...capture.origin import is_users
+from ...capture.provenance import function_of, loops_at
 from .watch import Watch
 
 PART = "rows"
@@ -112,12 +114,12 @@ def _walk(name: str, value: Any, frame: FrameType | None, depth: int, seen: set[
         return
     if depth:
         seen.add(id(value))
-        for inner, part in _parts(name, value):
+        for inner, part in _parts(name, value, frame is None):
             yield from _walk(inner, part, frame, depth - 1, seen, budget)
 
 
-def _parts(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """What an object holds, under the names by which the person would reach it."""
+def _parts(name: str, value: Any, of_dataset: bool) -> Iterator[tuple[str, Any]]:
+    """What an object holds, under the names by which the person would reach it; within a dataset, objects of libraries too."""
     if isinstance(value, GeneratorType):
         if value.gi_frame is not None:
             yield from ((n, v) for n, v in value.gi_frame.f_locals.items())
@@ -127,8 +129,33 @@ def _parts(name: str, value: Any) -> Iterator[tuple[str, Any]]:
         yield from ((f"{name}[{k}]", v) for k, v in enumerate(value[:MOST_ITEMS]))
     elif isinstance(value, torch.nn.Module) or type(value).__name__ in ("module", "function", "method"):
         return
-    elif isinstance(getattr(value, "__dict__", None), dict) and (is_own(type(value)) or isinstance(value, torch.utils.data.Dataset)):
+    elif isinstance(getattr(value, "__dict__", None), dict) and (of_dataset or is_own(type(value)) or is_dataset(value)):
         yield from ((f"{name}.{k}", v) for k, v in list(vars(value).items())[:MOST_ITEMS])
+
+
+def subscripts(frame: FrameType) -> list[ast.Subscript]:
+    """The subscripts by a name in the innermost loop (or function) that a frame is in."""
+    scope = function_of(frame)
+    if scope is None:
+        return []
+    loops = loops_at(scope, frame.f_lineno)
+    nodes = ast.walk(loops[-1] if loops else scope)
+    return [n for n in nodes if isinstance(n, ast.Subscript) and isinstance(n.slice, ast.Name) and rooted(n.value)]
+
+
+def called(values: np.ndarray, frames: Iterable[FrameType]) -> str | None:
+    """What the person's frames call the array that lies at this memory."""
+    for frame in frames:
+        for scope in (frame.f_locals, frame.f_globals):
+            for name, value in list(scope.items()):
+                other = values_of(value)
+                if other is not None and other.shape == values.shape and other.ctypes.data == values.ctypes.data:
+                    return name
+    return None
+
+
+def is_dataset(value: Any) -> bool:
+    return isinstance(value, torch.utils.data.Dataset)
 
 
 def is_own(kind: type) -> bool:
@@ -182,10 +209,12 @@ class Rows:
         dataset, rows = base(dataset, [int(i) for i in indices])
         try:
             size = len(dataset)
-        except TypeError:
-            return None
-        arrays = [h for h in held((), [("self", dataset)]) if len(h.values) == size]
-        name = arrays[0].name.removeprefix("self.").partition("[")[0] if arrays else type(dataset).__name__
+        except TypeError:  # keras gives its datasets a length that raises
+            size = None
+        arrays = [h for h in held((), [("self", dataset)]) if len(h.values) == size or (size is None and len(h.values) > max(rows))]
+        name = type(dataset).__name__
+        if arrays:
+            name = called(arrays[0].values, frames) or arrays[0].name.removeprefix("self.").partition("[")[0]
         spot = Spot(rows[:FIRST], name, how="index", count=len(rows), held=arrays[0] if arrays else None)
         return self.as_read(spot, arrays, frames)
 
@@ -206,6 +235,23 @@ class Rows:
                         best = Spot(flat[:FIRST], array.name, column=array.column, count=len(flat), held=array)
             if best is not None:
                 return self.as_read(best, [best.held], frames)  # type: ignore[list-item]
+        return None
+
+    def by_subscript(self, size: int, positions: list[int], frames: list[FrameType]) -> Spot | None:
+        """Rows by the numbers with which the step sliced an array, as in `ids[rows]`."""
+        for frame in frames[:3]:
+            for node in subscripts(frame):
+                picked, whole = value_of(frame, node.slice), value_of(frame, node.value)
+                numbers = picked if isinstance(picked, list) else values_of(picked)
+                if whole is MISSING or numbers is None or len(numbers) != size or not hasattr(whole, "__len__") or len(whole) <= size:
+                    continue
+                rows = np.asarray(numbers)
+                values = values_of(whole)
+                if rows.ndim == 1 and rows.dtype.kind in "iu" and values is not None and len(values) > max(rows.max(), 1):
+                    found = [int(rows[p]) for p in positions if p < size]
+                    name = ast.unparse(node.value)
+                    spot = Spot(found[:FIRST], name, how="subscript", count=len(found), held=Held(name, values, None, frame, whole))
+                    return self.as_read(spot, [spot.held], frames)  # type: ignore[list-item]
         return None
 
     def as_read(self, spot: Spot, arrays: list[Held], frames: list[FrameType]) -> Spot:

@@ -14,6 +14,8 @@ from typing import Any
 import torch
 
 from ...capture.kernel import Kernel
+from ...capture.origin import is_users
+from ...capture.provenance import stops_of
 from .given import Given
 from .rows import frames_of, values_of
 from .watch import Watch
@@ -42,13 +44,15 @@ class Sentinel:
         """Before the backward pass: floating scalars on the CPU, so that nothing waits for a device."""
         if self.done:
             return
-        for t in tensors:
-            if torch.is_tensor(t) and t.numel() == 1 and t.device.type == "cpu" and t.is_floating_point() and not math.isfinite(t.item()):
-                if self.suspect is not None and self.suspect["bare"]:
-                    self.confirm()  # a loop without an optimizer whose loss has not come back
-                elif self.suspect is None:
-                    self.look("loss", t)
-                return
+        scalars = [t for t in tensors if torch.is_tensor(t) and t.numel() == 1 and t.device.type == "cpu" and t.is_floating_point()]
+        wrong = next((t for t in scalars if not math.isfinite(t.item())), None)
+        if wrong is None:
+            if scalars and self.suspect is not None and self.suspect["stepped"]:
+                self.suspect = None  # the program took care of it
+        elif self.suspect is None:
+            self.look("loss", wrong)
+        elif self.suspect["bare"]:
+            self.confirm()  # a loop without an optimizer whose loss has not come back
 
     def after_backward(self, tensors: tuple[Any, ...], arguments: Any) -> None:
         """After it: the gradients of all that the optimizers hold, in one pass."""
@@ -82,8 +86,8 @@ class Sentinel:
             parameters = self.parameters(held) if held is not None else []
             if parameters and self.kernel.sentinel(parameters)[1]:
                 self.confirm()
-            elif any(p.grad is not None for p in parameters):
-                self.suspect = None
+            else:
+                self.suspect["stepped"] = True  # no harm yet: the next loss decides
         zoom = self.recorder.shared.get("zoom")
         self.random = zoom.streams.snapshot() if zoom is not None and not self.done else None
 
@@ -124,7 +128,7 @@ class Sentinel:
             self.attribute(birth, frame)
         told = {**told, "births": births, "kind": kind, "value": None if value is None else str(value), "given": facts}
         bare = not self.watch.optimizers
-        self.suspect = {"told": told, "bare": bare, "step": self.watch.step, "epoch": self.recorder.epoch}
+        self.suspect = {"told": told, "bare": bare, "stepped": False, "step": self.watch.step, "epoch": self.recorder.epoch}
 
     def models(self, frame: FrameType) -> list[Any]:
         """Models that the program called, and modules in the frames of the step."""
@@ -147,10 +151,26 @@ class Sentinel:
         frames = frames_of(frame)
         for f in frames[:3]:
             tensors.update({n: v for n, v in f.f_locals.items() if is_batch(v, size)})
-        if rows is not None and tensors:
-            spot = rows.locate(tensors, birth["rows"], frames)
+        if rows is not None:
+            spot = rows.locate(tensors, birth["rows"], frames) or rows.by_subscript(size, birth["rows"], frames)
             if spot is not None:
                 birth["spot"] = spot.as_dict()
+
+    def witness(self, error: BaseException, told: dict[str, Any]) -> None:
+        """An exception over values that are not finite: say where they came in."""
+        operands = [*told.get("operands", ()), *(told.get("inner") or {}).get("given", ()), *(told.get("layer") or {}).get("inputs", ())]
+        if self.done or not any(o.get("nonfinite") for o in operands):
+            return
+        stops = list(stops_of(error.__traceback__))[::-1]
+        frames = [f for f in stops if is_users(f.f_code.co_filename)]
+        models = [v for f in stops for v in f.f_locals.values() if isinstance(v, torch.nn.Module)]
+        outer = {id(m): m for m in models}
+        for fact in self.given.facts({"ran": False, "births": []}, None, list(outer.values()), frames):
+            where = {k: fact.pop(k) for k in ("module", "file", "line") if k in fact}
+            if frames and "file" not in where:
+                where.update(file=told["frames"][0][0], line=told["frames"][0][1])
+            self.recorder.fact("nonfinite_found", {**fact, "reaches": "crash", "ran": False}, **where)
+            return
 
     def confirm(self) -> None:
         """The step did harm: tell it, once a run."""
@@ -198,4 +218,5 @@ def install(watch: Watch) -> None:
     watch.hang("before_step", PART, sentinel.before_step)
     watch.hang("after_step", PART, sentinel.after_step)
     watch.around(PART, torch.autograd, "grad", None, sentinel.grad_done)
+    watch.recorder.at_crash.append(sentinel.witness)
     watch.recorder.at_exit(sentinel.last_words)
