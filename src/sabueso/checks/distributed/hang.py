@@ -149,7 +149,7 @@ def _of_lines(at: dict[int, Fact]) -> Finding:
         says=f"the ranks wait for each other at different places: {where}",
         place=place.but(stage="distributed"),
         evidence=[(f"seconds that rank {r} stood still at line {f.place.line}", f["seconds"], 0) for r, f in sorted(at.items())[:4]],
-        remedy="let every rank make the same collective calls in the same order: none within `if rank == 0:` or a branch that only some take",
+        remedy="let every rank make the same collective calls in order: none within `if rank == 0:` or a branch that only some take",
         confidence=0.8,
         verified="fact",
     )

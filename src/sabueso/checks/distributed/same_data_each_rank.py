@@ -49,8 +49,8 @@ def same_data_each_rank(rank_batches: list[Fact], *, least: int = 4) -> Iterator
         from sabueso.runs import Run
 
         def batches(rank, prints):
-            value = {"world": 2, "batches": prints, "averaging": True, "sampler": "DistributedSampler", "loader":
-            "loader"} return Fact("rank_batches", value, Place(rank=rank, file="train.py", line=12), process=rank)
+            value = {"world": 2, "batches": prints, "averaging": True, "sampler": "DistributedSampler", "loader": "loader"}
+            return Fact("rank_batches", value, Place(rank=rank, file="train.py", line=12), process=rank)
 
         run = Run(facts=[batches(0, ["a1", "b2", "c3", "d4"]), batches(1, ["e5", "f6", "a7", "b8"])])
 
