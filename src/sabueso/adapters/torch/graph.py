@@ -94,11 +94,33 @@ class Graph:
                 if m.op == "parameter" and m.ref() is not None:
                     self.took_part[id(m.ref())] = m.ref
                     self.cuts.setdefault(id(m.ref()), None)  # type: ignore[arg-type]
+            self.lookups(made)
             for m in made.ancestors():
                 if m.cut is m:
                     for p in m.ancestors():
                         if p.op == "parameter" and p.ref() is not None and (p.grad or p.lost):
                             self.cuts[id(p.ref())] = m
+
+    def lookups(self, loss: Made) -> None:
+        """Nearest entries looked up (argmin of distances, then the rows of the same table) past which no gradient flows."""
+        leads = {id(m) for m in loss.ancestors()}
+        for index in [m for m in self.trace.order if m.op in ("argmin", "argmax", "min") and m.cut is m and id(m) in leads]:
+            before = list(index.ancestors(600))
+            if index.op == "argmax" and not any(m.op in ("cdist", "neg") for m in before[:8]):
+                continue
+            table, found = looked_up(self.trace.order, index, {id(m): m for m in before})
+            if found is None or table is None:
+                continue
+            sources = {id(m) for m in before if m.grad and m.op != "parameter" and all(a is not table for a in m.ancestors(200))}
+            behind = next((d for d in self.trace.order if id(d) in leads and d.number > found.number and any(p.op == "parameter" and p is not table for p in d.parents)
+                           and any(found is a for p in d.parents for a in p.ancestors(200))), None)  # fmt: skip
+            if not sources or behind is None or any(id(a) in sources for p in behind.parents for a in with_gradient(p)):
+                continue
+            line = found.line or index.line
+            if self.recorder.once("graph_cut", "lookup", line, self.watch.step):
+                module = self.modules.label(found.module) if found.module is not None else None
+                self.recorder.fact("graph_cut", {"whole": False, "lookup": True, "operation": index.op, "index_line": index.line.told if index.line else None},
+                                   step=self.watch.step, stage="train", module=module, **(line.place if line else {}))  # fmt: skip
 
     def cut_off(self, tensor: Any, made: Made | None) -> None:
         """A loss that no parameter has a part in: the backward fails or does nothing."""
@@ -197,6 +219,34 @@ class Graph:
                         took = any(r() is q for q in owner.parameters() if (r := self.took_part.get(id(q))) is not None)
                         return {"module": self.modules.label(owner), "trained": self.trained_steps(owner), "took_part": took, "values": sample(p)}
         return None
+
+
+def looked_up(order: list[Made], index: Made, scores: dict[int, Made]) -> tuple[Made | None, Made | None]:
+    """The table and the tensor of its rows that an index picked, where the index came from distances to that very table."""
+    known = {id(index)}
+    for m in order:
+        if m.number <= index.number:
+            continue
+        if any(id(p) in known for p in m.parents):
+            if m.op in ("embedding", "getitem", "index_select", "gather", "matmul", "mm"):
+                table = next((p for p in m.parents if id(p) in scores), None)
+                if table is not None:
+                    return table, m
+            if m.op in ("view", "reshape", "unsqueeze", "squeeze", "one_hot", "float", "to", "getitem", "type", "flatten", "expand", "scatter"):
+                known.add(id(m))
+    return None, None
+
+
+def with_gradient(made: Made) -> list[Made]:
+    """A record and the ancestors to which a gradient flows from it."""
+    found = [made] if made.grad else []
+    seen = {id(made)}
+    for m in found:
+        for p in m.parents:
+            if p.grad and id(p) not in seen and len(found) < 2000:
+                seen.add(id(p))
+                found.append(p)
+    return found
 
 
 def leaves(tensors: tuple[Any, ...]) -> list[Any]:

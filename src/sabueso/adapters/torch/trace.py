@@ -111,6 +111,10 @@ class Trace:
         sources = tensors_in(args)
         if kwargs:
             sources += tensors_in(list(kwargs.values()))
+        if name.endswith("_as"):  # the second operand lends its shape only
+            sources = sources[:1]
+        elif name.endswith("_like") or name.startswith("new_"):
+            sources = []
         outputs = tensors_in(result)
         for tensor in outputs:
             made = self.put(name, sources, tensor, self.stack[-1] if self.stack else None)
