@@ -114,6 +114,7 @@ VOCABULARY: dict[str, Term] = {
     "search": Term("fact", "", "a search over settings: its scoring, each candidate's score and confusion counts over the folds", "sklearn"),
     "process_failed": Term("fact", "", "a process that the program started ended with an error: command, status, missing module, last lines"),
     "stored": Term("fact", "", "an object was written to a file: path, models, classes of the person's own modules that it refers to"),
+    "text_type": Term("fact", "", "text columns whose type was compared with object, which is false since pandas 3: columns, pandas", "pandas"),
     # ---- resources, reproducibility, ranks
     "rank": Term("fact", "", "a process joined a group of several ranks: rank, world, backend", "torch"),
     "rank_batches": Term("fact", "", "fingerprints of the first training batches of a rank; the last of a process counts", "torch"),
