@@ -13,7 +13,6 @@ import re
 import signal
 import sys
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +47,8 @@ def run(path: Path) -> int:
         sys.stderr.write(f"sabueso: {path} is no notebook that can be read ({error}): open and save it with Jupyter\n")
         return 2
     manager, client = start_new_kernel(kernel_name="python3", cwd=str(path.absolute().parent))
-    threading.Thread(target=_die_with, args=(manager,), daemon=True).start()
+    over = threading.Event()
+    threading.Thread(target=_die_with, args=(manager, over), daemon=True).start()
     try:
         _keep_names(client, str(path), [source for source, _ in cells])
         return _execute(client, cells)
@@ -56,7 +56,7 @@ def run(path: Path) -> int:
         manager.interrupt_kernel()
         raise
     finally:
-        manager.ended = True
+        over.set()
         client.stop_channels()
         manager.shutdown_kernel()
 
@@ -107,12 +107,11 @@ def _print(message: dict[str, Any]) -> None:
         sys.stderr.flush()
 
 
-def _die_with(manager: Any) -> None:
+def _die_with(manager: Any, over: threading.Event) -> None:
     """End as the kernel did when it is killed in the midst of a cell: nobody would answer any more."""
-    while not getattr(manager, "ended", False):
-        time.sleep(0.2)
+    while not over.wait(0.2):
         code = manager.provisioner.process.poll() if manager.provisioner and manager.provisioner.process else None
-        if code is not None and not getattr(manager, "ended", False):
+        if code is not None and not over.is_set():
             if code < 0:
                 signal.signal(-code, signal.SIG_DFL) if -code not in (signal.SIGKILL, signal.SIGSTOP) else None
                 os.kill(os.getpid(), -code)
