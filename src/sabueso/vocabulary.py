@@ -74,6 +74,7 @@ VOCABULARY: dict[str, Term] = {
     "weight_gradient": Term("series", "l2 norm", "norm of a parameter's gradient in sampled steps", "torch"),
     "weight_norm": Term("series", "l2 norm", "norm of a parameter after sampled steps", "torch"),
     # ---- torch: data
+    "input_layout": Term("fact", "", "pictures given to a model: roughness as given and with the same memory read channels last, line", "torch"),
     "nonfinite_found": Term("fact", "", "values not finite in data or weights: where (batch, parameter, buffer, table), tensor, rows, count, spot"),
     "nonfinite_step": Term("fact", "", "a step that made parameters non-finite, taken apart: births (operation, operands, rows), ran, equal", "torch"),
     # ---- sklearn and row lineage
@@ -114,7 +115,6 @@ VOCABULARY: dict[str, Term] = {
     "search": Term("fact", "", "a search over settings: its scoring, each candidate's score and confusion counts over the folds", "sklearn"),
     "process_failed": Term("fact", "", "a process that the program started ended with an error: command, status, missing module, last lines"),
     "stored": Term("fact", "", "an object was written to a file: path, models, classes of the person's own modules that it refers to"),
-    "text_type": Term("fact", "", "text columns whose type was compared with object, which is false since pandas 3: columns, pandas", "pandas"),
     # ---- resources, reproducibility, ranks
     "rank": Term("fact", "", "a process joined a group of several ranks: rank, world, backend", "torch"),
     "rank_batches": Term("fact", "", "fingerprints of the first training batches of a rank; the last of a process counts", "torch"),

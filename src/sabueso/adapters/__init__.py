@@ -27,7 +27,6 @@ WAKES = {
     "sklearn_calls": ("sklearn.base",),
     "metrics": ("sklearn.metrics",),
     "lightgbm_calls": ("lightgbm",),
-    "pandas_dtypes": ("pandas",),
     "reductions": ("numpy",),
     "searches": ("sklearn.model_selection",),
     "fastapi": ("fastapi.routing",),

@@ -8,7 +8,7 @@ from typing import Any
 from ...capture import authorship, ordering, summarise
 from ...capture.around import Patches
 from ...capture.calling import caller
-from ...capture.origin import absolute, is_users, names_in
+from ...capture.origin import absolute, is_users, names_in, user_frame
 from ...capture.recorder import Recorder, guarded
 
 KNOWS = ("is_string_dtype", "StringDtype", '"str"', "'str'", '"string"', "'string'")  # the program's author has thought of text dtypes
@@ -29,6 +29,8 @@ def _asked(recorder: Recorder) -> Any:
         if result is not False or (len(args) > 1 and args[1] is not object and args[1] not in ("object", "O")):
             return
         frame = caller()
+        if frame is not None and frame.f_code.co_name == "comp_method_OBJECT_ARRAY":  # a table's dtypes are compared one by one
+            frame = user_frame(frame)
         if frame is None or not is_users(frame.f_code.co_filename) or not recorder.once("asked", frame.f_code.co_filename, frame.f_lineno):
             return
         columns: list[str] = []

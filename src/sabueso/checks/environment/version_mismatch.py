@@ -9,6 +9,7 @@ from ...catalogue import check
 from ...events import Fact
 from ...findings import Finding
 
+
 # what a release took away, as the exception words it: (pattern, library, since, in its place)
 GONE = (
     (r"`?np\.(\w+)`? was removed in the NumPy 2", "numpy", "2.0", "its replacement as the message names it"),
@@ -26,79 +27,82 @@ GONE = (
 )  # fmt: skip
 
 
-@check(stage="environment", severity="error", leads_to=("missing-values", "rows-lost", "missing-dependency", "shape-mismatch", "underfitting"))
-def version_mismatch(text_type: list[Fact] = None, table_used: list[Fact] = None, inputs: list[Fact] = None, crash: list[Fact] = None) -> Iterator[Finding]:
-    """The program was written for another release of a library than the one installed.
+@check(stage="environment", severity="error", leads_to=("underfitting", "constant-column", "missing-dependency", "shape-mismatch"))
+def version_mismatch(text_overlooked: list[Fact] = None, table_used: list[Fact] = None, crash: list[Fact] = None) -> Iterator[Finding]:
+    """The program was written for another version of a library, which now does something else without an error.
 
     What it means
     -------------
-    A release changed what a line does: a name is gone, or (pandas 3) text columns are of type `str` and no longer of type `object`.
+    Columns of text are picked by `dtype == object`. Since pandas 3 text has the dtype `str`: the comparison is False for all of them. Or a name
+    that a release took away is used, and the program stops.
 
     Why it is bad
     -------------
-    At best the program stops. At worst it goes on: columns chosen by `dtype == object` are left out without an error.
+    The columns are left out in silence, and the model is worse than it was with the version that the program was written for.
 
     Evidence
     --------
-    Text columns whose type was compared with `object` (false since pandas 3) and that then reached no fit; or the exception of a name that a
-    release took away.
+    A comparison with object, in the program's own code, that a text column answered with False; that this column, unlike others of the
+    same table, is given to no estimator afterwards; and the version of the library. Programs that also ask for text dtypes are left alone. Of a
+    crash: the exception's own words.
 
     Remedy
     ------
-    Choose text columns by `pd.api.types.is_string_dtype` or `select_dtypes(include=["object", "str"])`; pin the release in the requirements.
+    Ask for both (`pd.api.types.is_string_dtype(column) or column.dtype == object`), or pin the library's version.
 
     Fault
     -----
         import numpy as np
         import pandas as pd
-        from sklearn.linear_model import LinearRegression
+        from sklearn.linear_model import LogisticRegression
         rng = np.random.default_rng(0)
-        table = pd.DataFrame({"area": rng.uniform(20, 90, 200), "town": rng.choice(["Ulm", "Bonn"], 200)})
-        rent = 10 * table["area"] + 300 * (table["town"] == "Ulm")
-        words = [c for c in table.columns if table[c].dtype == object]  # sabueso: version-mismatch
-        numbers = [c for c in table.columns if pd.api.types.is_numeric_dtype(table[c])]
-        x = pd.get_dummies(table[numbers + words], columns=words)
-        print(LinearRegression().fit(x, rent).score(x, rent))
+        staff = pd.DataFrame({"team": rng.choice(["a", "b"], 200), "age": rng.normal(40, 9, 200)})
+        y = (staff["team"] == "a").to_numpy()
+        words = [c for c in staff if staff[c].dtype == object]  # sabueso: version-mismatch
+        x = pd.concat([staff[["age"]], *(staff[c].str.len() for c in words)], axis=1)
+        LogisticRegression().fit(x, y)
 
     Control
     -------
         import numpy as np
         import pandas as pd
-        from sklearn.linear_model import LinearRegression
+        from sklearn.linear_model import LogisticRegression
         rng = np.random.default_rng(0)
-        table = pd.DataFrame({"area": rng.uniform(20, 90, 200), "town": rng.choice(["Ulm", "Bonn"], 200)})
-        rent = 10 * table["area"] + 300 * (table["town"] == "Ulm")
-        words = [c for c in table.columns if pd.api.types.is_string_dtype(table[c])]
-        numbers = [c for c in table.columns if pd.api.types.is_numeric_dtype(table[c])]
-        x = pd.get_dummies(table[numbers + words], columns=words)
-        print(LinearRegression().fit(x, rent).score(x, rent))
+        staff = pd.DataFrame({"team": rng.choice(["a", "b"], 200), "age": rng.normal(40, 9, 200)})
+        y = (staff["team"] == "a").to_numpy()
+        words = [c for c in staff if pd.api.types.is_string_dtype(staff[c])]
+        x = pd.concat([staff[["age"]], *(staff[c].str.len() for c in words)], axis=1)
+        LogisticRegression().fit(x, y)
 
     References
     ----------
-    pandas documentation, migration guide for the new string data type.
+    pandas 3.0, "Migration guide for the new string data type".
     """
-    used = {str(c) for f in table_used or [] for c in [*(f.get("columns") or []), f.get("target")]}
-    used |= {str(c) for f in inputs or [] for c in f.get("names") or []}
-    for fact in text_type or []:
-        lost = [c for c in fact["columns"] if c not in used and not any(u.startswith((f"{c}_", f"{c}=", f"{c}__")) for u in used)]
-        if lost and used and len(lost) == len(fact["columns"]):
+    used = {c for f in table_used or [] for c in f["columns"]} | {f["target"] for f in table_used or [] if f.get("target")}
+    for fact in text_overlooked or []:
+        out = [c for c in fact["columns"] if c not in used and not any(u.startswith(c) for u in used)]
+        if out and used & set(fact["beside"]):
             yield Finding(
-                says=f"pandas {fact['pandas']} gives {', '.join(lost[:4])} the type str, so `dtype == object` is false for "
-                f"{'it' if len(lost) == 1 else 'them'}: no model is given {'this column' if len(lost) == 1 else 'these columns'}",
-                place=fact.place.but(column=lost, stage="environment"),
-                evidence=[("text columns compared with object", fact["columns"][:10], None), ("of these given to a fit", 0, len(lost)),
-                          ("pandas installed", fact["pandas"], "< 3")],
-                remedy='choose text columns with pd.api.types.is_string_dtype(frame[c]) (or select_dtypes(include=["object", "str"]))',
-                confidence=0.93, verified="fact",
+                says=f"No text column has dtype object in pandas {fact['version']}, so {', '.join(out)} are left out of what the model is given.",
+                place=fact.place.but(column=out if len(out) > 1 else out[0], step=None),
+                evidence=[("text columns that the comparison finds", 0, len(fact["columns"])), ("columns of the table given to a model",
+                          len(used & set(fact["beside"])), len(fact["beside"])), ("pandas", fact["version"], "< 3, or text asked for as such")],
+                remedy="Pick text columns with pd.api.types.is_string_dtype(frame[c]) or dtype == object; pin pandas in the requirements until then.",
+                confidence=0.9, verified="fact",
             )  # fmt: skip
-    for fact in crash or []:
-        for pattern, library, since, instead in GONE:
-            found = re.search(pattern, str(fact.get("message", "")))
-            if found:
-                yield Finding(
-                    says=f"{found[1]} is gone from {library} since {since}: the program was written for an earlier release",
-                    place=fact.place.but(stage="environment"),
-                    evidence=[("exception", f"{fact.get('type')}: {str(fact.get('message'))[:160]}", None), ("gone since", f"{library} {since}", None)],
-                    remedy=f"use {instead}, or pin {library} below that release", confidence=0.95, verified="fact",
-                )  # fmt: skip
-                break
+    yield from (found for fact in crash or [] if (found := _gone(fact)) is not None)
+
+
+def _gone(fact: Fact) -> Finding | None:
+    """A crash for a name that a release took away."""
+    said = str(fact.get("message", ""))
+    for pattern, library, since, instead in GONE:
+        found = re.search(pattern, said)
+        if found:
+            return Finding(
+                says=f"{found[1]} is gone from {library} since {since}: the program was written for an earlier release",
+                place=fact.place.but(stage="environment"),
+                evidence=[("exception", f"{fact.get('type')}: {said[:160]}", None), ("gone since", f"{library} {since}", None)],
+                remedy=f"use {instead}, or pin {library} below that release", confidence=0.95, verified="fact",
+            )  # fmt: skip
+    return None
