@@ -14,6 +14,7 @@ from ..capture.around import Patches
 from ..capture.calling import direct
 from ..capture.lineage import order, sight, uses
 from ..capture.recorder import Recorder, guarded
+from .sklearn import grouping
 
 LIBRARIES = ("sklearn.model_selection._validation",)
 PROVIDES = ("row_use", "folds", "counterfactual")
@@ -53,6 +54,7 @@ class Folds:
         given = {**dict(zip(names, args)), **kwargs}
         x, y = given.get("X"), given.get("y")
         self.open = Folding(given.get("estimator"), x, y, self.lineage.known_of(x), kwargs.get("scoring"), sight.origin())
+        grouping.note(self.lineage, self.open.known, kwargs.get("groups"))
         if hasattr(kwargs.get("cv"), "split"):
             self.open.splitter = sight.name_of_any(kwargs["cv"])
         return self.open

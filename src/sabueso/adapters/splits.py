@@ -14,6 +14,7 @@ from ..capture.calling import direct
 from ..capture.lineage import sight
 from ..capture.lineage.registry import Known, note_labels, shape_of
 from ..capture.recorder import Recorder, guarded
+from .sklearn import grouping
 
 LIBRARIES = ("sklearn.model_selection._split",)
 PROVIDES = ("row_use",)
@@ -44,7 +45,15 @@ def install(recorder: Recorder) -> Callable[[], None]:
         if all(parts) and len(held) < 200:
             held.append((*parts, sight.origin()))
 
+    def cut(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        groups = args[3] if len(args) > 3 else kwargs.get("groups")
+        if groups is not None and len(args) > 1 and direct():
+            grouping.note(registry, registry.known_of(args[1]), groups)
+
     if recorder.wants(*PROVIDES):
+        for cls in list(vars(sys.modules["sklearn.model_selection._split"]).values()):
+            if isinstance(cls, type) and "split" in vars(cls) and cls.__module__ == "sklearn.model_selection._split":
+                patches.around(cls, "split", guard(cut))
         for name in ("sklearn.model_selection._split", "sklearn.model_selection"):
             module = sys.modules.get(name)
             if module is not None and hasattr(module, "train_test_split"):

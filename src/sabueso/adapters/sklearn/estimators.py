@@ -16,7 +16,7 @@ from ...capture.lineage import choices, sight, uses
 from ...capture.lineage.registry import Known, note_labels
 from ...capture.lineage.uses import Fit, Learner
 from ...capture.recorder import Recorder, guarded
-from . import learning, pairing
+from . import grouping, learning, pairing
 
 FITS = ("fit", "fit_transform", "fit_predict", "partial_fit", "fit_resample")
 ANSWERS = ("predict", "predict_proba", "predict_log_proba", "decision_function", "score")
@@ -129,6 +129,7 @@ class Estimators:
             fit.extra["params"] = learning.settings(owner)
             fit.extra["semi"] = learning.semi_supervised(owner, call.y)
             pairing.eval_sets(self, fit, owner, kwargs)
+            grouping.note(self.lineage, known, kwargs.get("groups"))
             fit.extra["label"] = getattr(call.y, "name", None)
             pairing.rows_in_step(self, fit, call, method == "partial_fit")
             pairing.inputs_tell(self, fit, call)
@@ -188,3 +189,4 @@ class Estimators:
         if fit is not None and fit.supervised and not fit.extra.get("semi"):
             if self.uses.evaluated(fit, call.known, call.x, call.origin, method, scored=method == "score") is not None:
                 pairing.target_means(self, fit, call)
+                grouping.look(self, fit, call)

@@ -23,8 +23,6 @@ def by_columns(table: Table, other: Table) -> tuple[np.ndarray, bool] | None:
     for j, c in sorted(pairs, key=lambda p: -bits[p[0]])[:8]:
         chosen.append((j, c))
         sum_bits += bits[j]
-        if sum_bits >= need + 12:
-            break
     if sum_bits < 0.9 * np.log2(other.rows + 1) + 4:
         return None
     mine = row_hashes(table, [j for j, _ in chosen])
@@ -48,16 +46,22 @@ def shared_columns(table: Table, other: Table) -> list[tuple[int, int]]:
     sample = table.codes[rows]
     distinct = [len(np.unique(sample[:, j])) for j in range(table.width)]
     telling = [j for j in sorted(range(table.width), key=lambda j: -distinct[j])[:4] if distinct[j] > 0.8 * len(rows)]
+    best: list[tuple[int, int]] = []
     for j in telling:
         for c in _candidates(table, other, j):
-            places = _places(other.codes[:, c], sample[:, j])
-            if places is None:
+            found = _places(other.codes[:, c], sample[:, j])
+            if found is None:
                 continue
-            there = other.codes[places]  # the sampled rows as the other table has them
-            same = (sample[:, :, None] == there[:, None, :]).mean(axis=0) > 0.9 if table.width * other.width < 40_000 else None
-            if same is None:
-                return [(i, i) for i in range(min(table.width, other.width)) if (sample[:, i] == there[:, i]).mean() > 0.9]
-            return _pair(same, table, other)
+            mine, there = sample[found[0]], other.codes[found[1]]  # the sampled rows as the other table has them
+            if table.width * other.width >= 40_000:
+                pairs = [(i, i) for i in range(min(table.width, other.width)) if (mine[:, i] == there[:, i]).mean() > 0.9]
+            else:
+                pairs = _pair((mine[:, :, None] == there[:, None, :]).mean(axis=0) > 0.9, table, other)
+            best = max(best, pairs, key=len)
+            if len(best) >= 0.8 * min(table.width, other.width):
+                return best
+    if len(best) > 1 or table.width == 1:
+        return best
     return _by_containment(table, other, sample)
 
 
@@ -91,19 +95,19 @@ def _candidates(table: Table, other: Table, j: int) -> list[int]:
     return list(dict.fromkeys(first + rest))
 
 
-def _places(column: np.ndarray, values: np.ndarray) -> np.ndarray | None:
-    """Where in the column each value stands, if nearly all stand in one place only."""
+def _places(column: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+    """(which of the values stand in the column once, and where), if most of them do."""
     if not (column == values[0]).any() and not (column == values[len(values) // 2]).any():
         return None
-    at, found = np.zeros(len(values), np.int64), 0
+    which, at = [], []
     for i, value in enumerate(values):
         places = np.flatnonzero(column == value)
-        if 1 <= len(places) <= 2:
-            at[i] = places[0]
-            found += 1
-        elif not len(places) and i > 2 and found < 2:
+        if len(places) == 1:
+            which.append(i)
+            at.append(places[0])
+        elif not len(places) and i > 2 and not which:
             return None
-    return at if found >= 0.8 * len(values) else None
+    return (np.array(which), np.array(at)) if len(which) >= max(4, 0.5 * len(values)) else None
 
 
 def _pair(same: np.ndarray, table: Table, other: Table) -> list[tuple[int, int]]:

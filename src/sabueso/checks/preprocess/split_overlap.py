@@ -71,7 +71,7 @@ def split_overlap(row_use: list[Fact], *, least: int = 3, share: float = 0.01) -
         if pair["how"] == "folds" or not pair["supervised"] or twice < max(least, share * pair["eval_distinct"]) or pair["fit"] in judged:
             continue
         within = pair["shared"] in (pair["eval_distinct"], pair["train_distinct"])
-        if within or row_uses.made_twice(pair) or not same_rows(pair):
+        if within or not pair["exact"] or row_uses.made_twice(pair) or not same_rows(pair):
             continue
         yield told(pair)
         return

@@ -1,0 +1,81 @@
+"""group-leakage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ... import row_uses
+from ...catalogue import check
+from ...events import Fact
+from ...findings import Finding
+
+
+@check(stage="evaluate", severity="error", leads_to=("overfitting", "misleading-metric"))
+def group_leakage(groups_shared: list[Fact], *, share: float = 0.2) -> Iterator[Finding]:
+    """Rows of one group (patient, farm, household) stand on both sides of an evaluation that should be of new groups.
+
+    What it means
+    -------------
+    The program splits by group in one place, a search or a cross-validation, and by single rows in another, so that the final rows belong to
+    groups that were trained on.
+
+    Why it is bad
+    -------------
+    Rows of a group are alike; the model recognises the group. The score says nothing of groups that it has never met.
+
+    Evidence
+    --------
+    The groups that the program itself split by, found for every row of the table they belong to; how many of the judged rows' groups are in
+    training. Told from a fifth of the judged rows on. Without such a split nothing is guessed about which column is a group.
+
+    Remedy
+    ------
+    Cut the final part by group too: `next(GroupShuffleSplit(1, test_size=0.25).split(X, y, groups))`.
+
+    Fault
+    -----
+        import numpy as np
+        from sklearn.model_selection import GridSearchCV, GroupKFold, train_test_split
+        from sklearn.neighbors import KNeighborsRegressor
+        rng = np.random.default_rng(0)
+        farm = np.repeat(np.arange(40), 8)
+        X = rng.normal(size=(40, 3))[farm] + 0.1 * rng.normal(size=(320, 3))
+        y = rng.normal(size=40)[farm] + 0.1 * rng.normal(size=320)
+        fit, test = train_test_split(np.arange(320), random_state=0)  # sabueso: group-leakage
+        search = GridSearchCV(KNeighborsRegressor(), {"n_neighbors": [1, 5]}, cv=GroupKFold(4))
+        search.fit(X[fit], y[fit], groups=farm[fit])
+        print(search.score(X[test], y[test]))
+
+    Control
+    -------
+        import numpy as np
+        from sklearn.model_selection import GridSearchCV, GroupKFold, GroupShuffleSplit
+        from sklearn.neighbors import KNeighborsRegressor
+        rng = np.random.default_rng(0)
+        farm = np.repeat(np.arange(40), 8)
+        X = rng.normal(size=(40, 3))[farm] + 0.1 * rng.normal(size=(320, 3))
+        y = rng.normal(size=40)[farm] + 0.1 * rng.normal(size=320)
+        fit, test = next(GroupShuffleSplit(1, random_state=0).split(X, y, farm))
+        search = GridSearchCV(KNeighborsRegressor(), {"n_neighbors": [1, 5]}, cv=GroupKFold(4))
+        search.fit(X[fit], y[fit], groups=farm[fit])
+        print(search.score(X[test], y[test]))
+
+    References
+    ----------
+    Saeb et al., The need to approximate the use-case in clinical machine learning (2017); scikit-learn, user guide 3.1.2.4.
+    """
+    for fact in sorted(groups_shared, key=lambda f: -f["rows_shared"]):
+        if fact["rows_shared"] < share * fact["rows"]:
+            continue
+        column = fact.get("column") or "group"
+        name = f"{fact['part']['name']!r}" if fact.get("part") else "the evaluation"
+        yield Finding(
+            says=f"{fact['rows_shared']} of the {fact['rows']} rows of {name} belong to a {column} that {fact['model']} was trained on "
+                 f"({fact['shared']} of {fact['groups']}), though the program splits by {column} on {row_uses.where(fact['split_by'])}.",
+            place=fact.place.but(column=fact.get("column"), row=fact["shared_rows"]),
+            evidence=[("judged rows whose group is in training", fact["rows_shared"], 0), ("rows judged", fact["rows"], None),
+                      ("groups judged that are in training", fact["shared"], 0), ("groups judged", fact["groups"], None)],
+            remedy=f"Cut this part by {column} too: fit, test = next(GroupShuffleSplit(1, test_size=0.25).split(X, y, {column})).",
+            confidence=0.95, verified="fact",
+        )  # fmt: skip
+        return
