@@ -19,7 +19,7 @@ RECURRENT = ("RNN", "LSTM", "GRU", "RNNCell", "LSTMCell", "GRUCell")
 @check(stage="train", severity="error", leads_to=("nonfinite-loss", "learning-rate-too-high", "not-learning", "dead-units", "saturated-units"))
 def exploding_gradient(
     train_loss: list[Series], weight_gradient: list[Series] = None, loss_spike: list[Fact] = None, initial_weights: list[Fact] = None,
-    targets: list[Fact] = None, *, growth: float = 100.0, share: float = 0.9,
+    targets: list[Fact] = None, experiment: list[Fact] = None, *, growth: float = 100.0, share: float = 0.9,
 ) -> Iterator[Finding]:  # fmt: skip
     """A gradient so large that one step throws the weights away.
 
@@ -89,7 +89,7 @@ def exploding_gradient(
             continue
         grown = growing(within(weight_gradient or [], training), began, growth)
         if grown is not None:
-            yield through_time(training, began, *grown, wrong)
+            yield through_time(training, began, *grown, wrong, experiment or [])
             return
 
 
@@ -137,8 +137,10 @@ def growing(gradients: list[Series], began: Fact, growth: float) -> tuple[Series
     return best
 
 
-def through_time(training: Training, began: Fact, series: Series, step: int, times: float, wrong: Harm) -> Finding:
-    """A recurrent net whose gradient grew."""
+def through_time(training: Training, began: Fact, series: Series, step: int, times: float, wrong: Harm, experiment: list[Fact]) -> Finding:
+    """A recurrent net whose gradient grew; verified where clipping kept the first steps whole on a copy."""
+    tried = next((e for e in experiment if e["change"] == "gradients clipped" and e["helps"]), None)
+    verified = {k: tried[k] for k in ("how", "before", "after")} if tried else None
     evidence = [
         (f"gradient of {series.place.tensor} at step {step + 1}, by that of the first", times, "below 10"),
         ("its norm at the first step", float(series.values[0]), None),
@@ -148,4 +150,4 @@ def through_time(training: Training, began: Fact, series: Series, step: int, tim
     place = Place(step=step + 1, module=series.place.module, tensor=series.place.tensor, file=training.place.file, line=training.place.line)
     says = f"the gradient of {series.place.tensor} grew {times:.3g}-fold by step {step + 1} and was applied whole: {wrong.says}"
     remedy = "put torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0) between backward() and step()"
-    return Finding(says, place, evidence, remedy, confidence=0.9)
+    return Finding(says, place, evidence, remedy, confidence=0.95 if tried else 0.9, verified=verified)

@@ -132,4 +132,6 @@ def finding(training: Training, began: Fact, ratios: list[float], step: int, top
     says = f"{began['class']} with a rate of {rate:g} changes the weights by {100 * max(ratios):.0f} % in one step: {wrong.says}"
     place = began.place.but(step=int(training.steps[0]) + 1, module=None, tensor=None)
     verified = {"how": tried["how"], "before": tried["before"], "after": tried["after"]} if tried else None
-    return Finding(says, place, evidence[:5], f"set lr={rate / 10:.2g} here", confidence=0.95 if tried else 0.85, verified=verified)
+    refuted = tried is None and any(e["change"] == "learning rate / 10" for e in experiment)  # a tenth of the rate did no better
+    remedy, severity = f"set lr={rate / 10:.2g} here", "note" if refuted else ""
+    return Finding(says, place, evidence[:5], remedy, severity=severity, confidence=0.95 if tried else 0.5 if refuted else 0.85, verified=verified)

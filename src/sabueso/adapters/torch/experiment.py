@@ -1,0 +1,236 @@
+"""Experiment: when a training came to harm, its first steps again on a copy, as they were and with one thing changed.
+
+Kept are a copy of the model and its optimizer from before the first step, and the batches of the first sampled steps, within a limit of
+bytes. At the end of the program, and only if the loss did not fall, some steps are run on copies of the copy: as they were (which must
+give the losses that the program had), and with the rate divided by ten, with clipped gradients, with standardised inputs. Nothing of the
+program takes part: it is over.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+import time
+from collections import deque
+from typing import Any
+
+import torch
+from torch.nn import functional
+
+from .trace import is_plain, tensors_in
+from .watch import Watch
+
+PART = "experiment"
+MOST_BYTES = 24_000_000  # of a model, and of the kept batches
+BATCHES = 4
+STEPS = 20
+SECONDS, SHARE = 2.0, 0.05  # at most the larger of the two: seconds, share of the run
+FAITHFUL = 0.1  # how far the second loss of the replay may lie from the program's own (dropout draws anew)
+FELL = 0.7  # a loss that ended below this share of where it began needs no experiment
+GAIN = 0.9
+
+
+class Kept:
+    """One step: what the model was given, and the loss function with its target."""
+
+    def __init__(self, args: Any, kwargs: dict[str, Any], function: str, shape: Any, target: Any, settings: dict[str, Any], loss: float) -> None:
+        self.args, self.kwargs, self.function, self.shape, self.target, self.settings, self.loss = args, kwargs, function, shape, target, settings, loss
+
+
+class Experiment:
+    """Keeps the beginning of the first optimizer's training."""
+
+    def __init__(self, watch: Watch) -> None:
+        self.watch, self.recorder = watch, watch.recorder
+        self.began = time.monotonic()
+        self.copy: tuple[Any, Any] | None = None
+        self.over = False  # no more is kept
+        self.kept: list[Kept] = []
+        self.root: Any = None
+        self.given: tuple[Any, Any] | None = None  # arguments and output of the model in this step
+        self.calls: list[Any] = []
+        self.bytes = 0
+        self.first: list[float] = []
+        self.last: deque[float] = deque(maxlen=30)
+        self.harmed = False
+        self.settings: dict[str, Any] = {}
+
+    # ---- kept
+
+    def forward(self, root: Any, inputs: Any, outputs: Any) -> None:
+        """A model was called in a sampled step; a second call in one step, or a second model, is too much for this."""
+        if self.over or not self.watch.armed:
+            return
+        out = next(iter(tensors_in(outputs)), None)
+        if out is None or not sum(1 for _ in root.parameters()):
+            return
+        if self.given is not None or self.root is not None and self.root is not root:
+            self.over = True
+            return
+        self.root, self.given = root, (inputs, out)
+
+    def loss_call(self, call: Any) -> None:
+        if not self.over and not self.watch.evaluating:
+            self.calls.append(call)
+
+    def backward(self, tensors: tuple[Any, ...], _: Any) -> None:
+        """Note the loss; keep the batch where loss, prediction and target belong together."""
+        if len(tensors) == 1 and torch.is_tensor(tensors[0]) and tensors[0].device.type == "cpu" and tensors[0].numel() == 1:
+            value = float(tensors[0].detach())
+            self.harmed = self.harmed or not math.isfinite(value)
+            self.last.append(value)
+            if len(self.first) < 5:
+                self.first.append(value)
+            if not self.over and self.watch.armed:
+                self.keep(value)
+        self.given, self.calls = None, []
+
+    def keep(self, value: float) -> None:
+        if self.given is None or len(self.calls) != 1 or len(self.kept) >= BATCHES or self.watch.step != len(self.kept):
+            self.over = True
+            return
+        call, (inputs, output) = self.calls[0], self.given
+        made, prediction, target = call.made.ref(), call.prediction, call.target
+        same = prediction.data_ptr() == output.data_ptr() and prediction.numel() == output.numel() and prediction.is_contiguous() and output.is_contiguous()
+        fits = made is not None and made.numel() == 1 and float(made.detach()) == value and not call.value["weights"] and call.value["reduction"] == "mean"
+        given = tensors_in(inputs)
+        if not (same and fits and is_plain(target) and all(is_plain(t) for t in given)):
+            self.over = True
+            return
+        self.bytes += sum(t.numel() * t.element_size() for t in (*given, target))
+        if self.bytes > MOST_BYTES:
+            self.over = True
+            return
+        settings = {k: v for k in ("label_smoothing", "ignore_index", "beta", "delta") if (v := call.value.get(k)) is not None}
+        args = copied(inputs)
+        self.kept.append(Kept(args, {}, call.function, tuple(prediction.shape), target.detach().clone(), settings, value))
+
+    def before_step(self, optimizer: Any) -> None:
+        """Before the very first step: copy model and optimizer together."""
+        if self.over or self.copy is not None or self.root is None:
+            return
+        held = self.watch.optimizers[id(optimizer)]
+        own = {id(p) for p in self.root.parameters()}
+        size = sum(p.numel() * p.element_size() for p in self.root.parameters())
+        if held.number or held.steps or not self.kept or size > MOST_BYTES or not {id(p) for p in held.parameters} <= own or self.watch.closure:
+            self.over = True
+            return
+        self.settings = {k: v for k, v in optimizer.param_groups[0].items() if k != "params"}
+        self.copy = copy.deepcopy((self.root, optimizer))
+
+    def after_step(self, optimizer: Any) -> None:
+        if len(self.kept) >= BATCHES:
+            self.over, self.root = True, None
+
+    # ---- tried
+
+    def last_words(self) -> None:
+        """Was it in vain? Then try."""
+        self.root = None
+        if self.copy is None or len(self.kept) < 2 or len(self.first) < 3 or not self.recorder.wants("experiment"):
+            return
+        end, begin = sum(self.last) / len(self.last), self.first[0]
+        if not self.harmed and math.isfinite(end) and end < FELL * begin:
+            return
+        until = time.monotonic() + max(SECONDS, SHARE * (time.monotonic() - self.began))
+        state = torch.get_rng_state()
+        try:
+            with torch.enable_grad():
+                self.compare(until)
+        finally:
+            torch.set_rng_state(state)
+
+    def compare(self, until: float) -> None:
+        """As it was, then with each change; told only where the first repeats what the program did."""
+        was = self.run(None, until, STEPS)
+        if was is None or not close(was["second"], self.kept[1].loss):
+            return
+        rate = self.settings.get("lr")
+        rate = float(rate) if isinstance(rate, (int, float)) else None
+        for change in ("learning rate / 10", "gradients clipped", "inputs standardised"):
+            now = self.run(change, until, was["steps"]) if time.monotonic() < until else None
+            if now is None or now["steps"] < was["steps"]:
+                continue
+            better = math.isfinite(now["loss"]) and not now["loss"] >= GAIN * was["loss"] and now["loss"] < was["first"]
+            how = f"the first {was['steps']} steps again on a copy, {len(self.kept)} batches: {change}"
+            value = {"change": change, "steps": was["steps"], "before": was["loss"], "after": now["loss"], "began": was["first"], "helps": better, "how": how,
+                     "rate": rate}  # fmt: skip
+            self.recorder.fact("experiment", value, stage="train", file="", line=None)
+
+    def run(self, change: str | None, until: float, steps: int) -> dict[str, Any] | None:
+        """Some steps on a copy: the loss over the kept batches at the end, how many steps there were, the first and second loss."""
+        model, optimizer = copy.deepcopy(self.copy)  # type: ignore[misc]
+        model.train()
+        scale = moments(self.kept) if change == "inputs standardised" else None
+        if change == "inputs standardised" and scale is None:
+            return None
+        for group in optimizer.param_groups if change == "learning rate / 10" else ():
+            group["lr"] = group["lr"] / 10
+        seen: list[float] = []
+        for step in range(steps):
+            if time.monotonic() > until and step >= 4:
+                break
+            optimizer.zero_grad()
+            loss = loss_of(model, self.kept[step % len(self.kept)], scale)
+            seen.append(float(loss.detach()))
+            loss.backward()
+            if change == "gradients clipped":
+                torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            optimizer.step()
+        with torch.no_grad():
+            ends = [float(loss_of(model, k, scale)) for k in self.kept]
+        return {"loss": sum(ends) / len(ends), "steps": len(seen), "first": seen[0], "second": seen[1] if len(seen) > 1 else math.nan}
+
+
+def copied(inputs: Any) -> Any:
+    """Arguments of a call with every tensor cloned."""
+    if torch.is_tensor(inputs):
+        return inputs.detach().clone()
+    if isinstance(inputs, dict):
+        return {k: copied(v) for k, v in inputs.items()}
+    return type(inputs)(copied(v) for v in inputs) if type(inputs) in (list, tuple) else inputs
+
+
+def close(a: float, b: float) -> bool:
+    """Did the replay do what the program did?"""
+    return not math.isfinite(b) and not math.isfinite(a) or abs(a - b) <= FAITHFUL * max(abs(b), 1e-12)
+
+
+def moments(kept: list[Kept]) -> tuple[Any, Any] | None:
+    """Mean and deviation of each column of the first input, if it has columns that are far from standard."""
+    first = [next(iter(tensors_in(k.args)), None) for k in kept]
+    if any(t is None or not t.is_floating_point() or t.dim() != 2 for t in first):
+        return None
+    rows = torch.cat(first)  # type: ignore[arg-type]
+    mean, std = rows.mean(0), rows.std(0).clamp(min=1e-6)
+    return (mean, std) if float(std.max()) > 10 or float(mean.abs().max()) > 10 else None
+
+
+def loss_of(model: Any, kept: Kept, scale: tuple[Any, Any] | None) -> Any:
+    """The loss of a kept batch."""
+    args = kept.args
+    if scale is not None:
+        first, done = tensors_in(args)[0], [False]
+
+        def scaled(value: Any) -> Any:
+            if value is first and not done[0]:
+                done[0] = True
+                return (value - scale[0]) / scale[1]
+            return type(value)(map(scaled, value)) if type(value) in (list, tuple) else value
+
+        args = scaled(args)
+    out = model(*args)
+    prediction = next(iter(tensors_in(out))).reshape(kept.shape)
+    return getattr(functional, kept.function)(prediction, kept.target, **kept.settings)
+
+
+def install(watch: Watch) -> None:
+    """Keep the beginning; try at the end."""
+    if not watch.recorder.wants("experiment"):
+        return
+    experiment = Experiment(watch)
+    watch.parts[PART] = experiment
+    for moment, call in (("on_forward", experiment.forward), ("on_loss_call", experiment.loss_call), ("on_backward", experiment.backward),
+                         ("before_step", experiment.before_step), ("after_step", experiment.after_step)):  # fmt: skip
+        watch.hang(moment, PART, call)
+    watch.recorder.at_exit(watch.guard(PART)(experiment.last_words))
