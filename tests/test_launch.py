@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import signal
 import subprocess
 import sys
@@ -260,3 +261,47 @@ def test_notebook(tmp_path: Path) -> None:
 def test_diagnosed_by_name(tmp_path: Path) -> None:
     write(tmp_path, QUICK)
     assert diagnosed("prog.py", tmp_path)["run"]["outcome"] == "succeeded"
+
+
+def test_watch_within_a_notebook_names_the_cell(tmp_path: Path) -> None:
+    sources = [
+        "import torch, sabueso",
+        "model = torch.nn.Linear(3, 1)\ntry:\n    with sabueso.watch() as seen:\n        model(torch.ones(2, 4))\nexcept RuntimeError:\n    pass",
+        "print([(c.check, c.place.file, c.place.line) for c in seen.diagnosis.culprits])",
+    ]
+    cells = [{"cell_type": "code", "source": s, "metadata": {}, "outputs": [], "execution_count": None} for s in sources]
+    (tmp_path / "nb.ipynb").write_text(json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": cells}))
+    done = bare("-m", "sabueso.launch.notebook", "nb.ipynb", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "CULPRIT shape-mismatch" in done.stdout and "[('shape-mismatch', 'notebook#cell2', " in done.stdout, done.stdout
+
+
+def test_ctrl_c_on_a_terminal_reaches_the_program_once(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        """\
+        import time
+        print("up", flush=True)
+        try:
+            time.sleep(30)
+        except KeyboardInterrupt:
+            time.sleep(0.6)
+            print("tidy", flush=True)
+            raise SystemExit(9)
+        """,
+    )
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.chdir(tmp_path)
+        os.execv(sys.executable, [sys.executable, "-m", "sabueso", "run", "prog.py"])
+    text = b""
+    while b"up" not in text:
+        text += os.read(terminal, 100)
+    os.write(terminal, b"\x03")
+    try:
+        while piece := os.read(terminal, 1000):
+            text += piece
+    except OSError:
+        pass
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 9
+    assert b"tidy" in text and b"Traceback" not in text
