@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import encoding, fits, infinities, summarise, tabled
+from . import encoding, fits, infinities, naming, summarise, tabled
 from .recorder import Recorder
+
+MOST_NAMED = 40  # columns of an array whose names are looked for in the tables at hand
 
 
 def install(recorder: Recorder) -> None:
@@ -18,7 +20,7 @@ def install(recorder: Recorder) -> None:
 
 def used(recorder: Recorder, estimator: Any, x: Any, y: Any) -> None:
     """Record which named columns a model is given, once a combination."""
-    encoding.given(recorder, x, type(estimator).__name__)
+    encoding.given(recorder, estimator, x)
     infinities.of(recorder).reached(x, y)
     columns = names_of(recorder, x)
     target = names_of(recorder, y)
@@ -45,4 +47,6 @@ def names_of(recorder: Recorder, x: Any) -> list[str] | None:
         return summarise.columns_of(x)
     if summarise.library(x) in ("pandas", "polars") and getattr(x, "name", None) is not None:
         return [str(x.name)]
+    if summarise.library(x) == "numpy" and x.ndim == 2 and x.shape[1] <= MOST_NAMED and recorder.once("named", x.shape):
+        return naming.names_by_value([x[:, i] for i in range(x.shape[1])], len(x))
     return None

@@ -54,18 +54,45 @@ def look(recorder: Recorder, column: str, old: np.ndarray, new: np.ndarray, how:
         recorder.fact("text_encoded", {"column": column, "how": how, "agreement": round(agreement, 3), **found, **read_from(recorder, column)}, column=column)
 
 
-def given(recorder: Recorder, frame: Any, how: str) -> None:
-    """Record text columns of quantities that an estimator is given as words."""
-    if not summarise.is_frame(frame) or not recorder.wants("text_encoded"):
+def given(recorder: Recorder, estimator: Any, frame: Any) -> None:
+    """Record text columns of quantities that an encoder is given as words."""
+    if summarise.is_frame(frame) and recorder.wants("text_encoded"):
+        names = summarise.columns_of(frame)
+        for how, column in encoded(estimator, names):
+            as_words(recorder, frame, column, how)
+
+
+def as_words(recorder: Recorder, frame: Any, column: str, how: str) -> None:
+    """Record a column of a table that becomes words, if it holds quantities."""
+    kind = str(dict(zip(summarise.columns_of(frame), frame.dtypes)).get(column, ""))
+    if not kind.lower().startswith(("object", "str", "string", "category", "categorical")) or not recorder.once("as_words", column, how):
         return
-    kinds = [str(d) for d in frame.dtypes] if summarise.library(frame) != "pyarrow" else []
-    for column, kind in zip(summarise.columns_of(frame)[:100], kinds):
-        if kind.lower().startswith(("object", "str", "string", "category", "categorical")) and recorder.once("text_given", column, how):
-            n = summarise.height(frame)
-            some = summarise.spread(n, summarise.MOST_TEXTS)
-            found = quantity(summarise.column(frame, column) if isinstance(some, slice) else tables.head(frame, column, some))
-            if found is not None:
-                recorder.fact("text_encoded", {"column": column, "how": how, "agreement": None, **found, **read_from(recorder, column)}, column=column)
+    some = summarise.spread(summarise.height(frame), summarise.MOST_TEXTS)
+    found = quantity(summarise.column(frame, column) if isinstance(some, slice) else tables.head(frame, column, some))
+    if found is not None:
+        told = {"column": column, "how": how, "agreement": None, **found, **read_from(recorder, column)}
+        recorder.fact("text_encoded", told, column=column)
+
+
+def encoded(estimator: Any, names: list[str], depth: int = 0) -> list[tuple[str, str]]:
+    """(encoder, column) of the columns that reach an encoder of categories unchanged."""
+    kind = type(estimator).__name__
+    if depth > 4 or estimator is None or isinstance(estimator, str):
+        return []
+    if kind.endswith(("Encoder", "LabelBinarizer")):
+        return [(kind, n) for n in names[:100]]
+    if isinstance(getattr(estimator, "steps", None), list) and estimator.steps:
+        return encoded(estimator.steps[0][1], names, depth + 1)
+    parts = getattr(estimator, "transformers", None)
+    if not isinstance(parts, list):
+        return []
+    return [e for part in parts if len(part) == 3 for e in encoded(part[1], _listed(part[2], names), depth + 1)]
+
+
+def _listed(columns: Any, names: list[str]) -> list[str]:
+    """The names that a column transformer is told; none where it is told by a function or positions."""
+    listed = [columns] if isinstance(columns, str) else columns
+    return [c for c in listed if c in names] if isinstance(listed, (list, tuple)) else []
 
 
 def read_from(recorder: Recorder, column: str) -> dict[str, Any]:

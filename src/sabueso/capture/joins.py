@@ -54,13 +54,18 @@ def coded(columns: list[np.ndarray], numbered: dict[Any, int]) -> np.ndarray:
 
 
 def repair(alone: list[Any], left_times: np.ndarray, right_times: np.ndarray, numbered: dict[Any, int], width: int) -> dict[str, Any] | None:
-    """The one change of spelling under which most keys without a partner find a key of the other side that had none either."""
+    """The one change of spelling under which most keys without a partner find a key of the other side.
+
+    That key had no partner either, except where only blanks, case or composition differ: then both spellings may stand side by side.
+    """
     free = [k for k, i in numbered.items() if right_times[i] and not left_times[i]]
     best: dict[str, Any] | None = None
-    for name, spell in SPELLINGS.items() if free else ():
-        for part in range(width):
-            theirs = {respelt(k, part, width, spell): k for k in free}
-            if len(theirs) < 0.9 * len(free):  # keys that differ only so are different keys
+    whole = [k for k, i in numbered.items() if right_times[i]]
+    for name, spell in SPELLINGS.items():
+        among = whole if name in VARIANTS else free
+        for part in range(width) if among else ():
+            theirs = {respelt(k, part, width, spell): k for k in among}
+            if len(theirs) < 0.9 * len(among):  # keys that differ only so are different keys
                 continue
             met = [(k, theirs[s]) for k in alone if (s := respelt(k, part, width, spell)) in theirs and s is not None]
             rows = sum(int(left_times[numbered[k]]) for k, _ in met)
@@ -97,12 +102,13 @@ def _as_number(v: Any) -> Any:
         return None
 
 
+VARIANTS = frozenset({"blanks at the ends removed", "Unicode composed (NFC)", "upper and lower case made equal"})  # beside the key as it is
 SPELLINGS: dict[str, Callable[[Any], Any]] = {
     "blanks at the ends removed": _text(lambda s: s.strip()),
     "leading zeros put back": _unpadded,
     "cast to a number": _as_number,
     "cast to text": lambda v: None if v is None else str(v),
     "Unicode composed (NFC)": _text(lambda s: unicodedata.normalize("NFC", s)),
-    "upper and lower case made equal": _text(lambda s: s.strip().casefold()),
+    "upper and lower case made equal": _text(lambda s: s.strip().casefold() if len(s.strip()) > 2 else None),
     "inner blanks, hyphens and case made equal": _text(lambda s: "".join(c for c in unicodedata.normalize("NFKC", s).casefold() if c.isalnum())),
 }

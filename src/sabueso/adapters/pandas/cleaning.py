@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ...capture import infinities, matching, ordering, summarise, tables
+from ...capture import encoding, infinities, matching, ordering, summarise, tables
 from ...capture.around import Patches
+from ...capture.calling import direct
 from ...capture.origin import user_line
 from ...capture.recorder import Recorder, guarded
 
@@ -31,7 +32,9 @@ def install(recorder: Recorder, patches: Patches) -> None:
         for name in ORDERED:
             patches.around(owner, name, after=safe(_order_used(recorder, name)))
     patches.around(series, "__array_ufunc__", after=safe(_ufunc(recorder)))
-    patches.around(frame, "_set_item", after=safe(_set_item(recorder)))
+    patches.around(frame, "_set_item", before=safe(_text_before), after=safe(_set_item(recorder)))
+    for name in ("get_dummies", "factorize"):
+        patches.around(pandas, name, before=safe(_as_words(recorder, name)))
     patches.around(pandas, "to_numeric", after=safe(_to_numeric(recorder)))
 
 
@@ -129,9 +132,30 @@ def _ufunc(recorder: Recorder) -> Any:
     return called
 
 
+def _text_before(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The column of text that numbers are about to replace."""
+    frame, key, value = args[0], args[1], args[2]
+    if getattr(getattr(value, "dtype", None), "kind", "") not in ("i", "u", "f") or not isinstance(key, str) or list(frame.columns).count(key) != 1:
+        return None
+    return frame[key] if key in ordering.text_columns(frame[[key]]) else None
+
+
+def _as_words(recorder: Recorder, how: str) -> Any:
+    def words(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        given = args[0] if args else kwargs.get("data", kwargs.get("values"))
+        frame = given.to_frame() if summarise.library(given) == "pandas" and getattr(given, "ndim", 0) == 1 and hasattr(given, "to_frame") else given
+        if direct() and summarise.is_frame(frame):
+            for column in ordering.text_columns(frame)[:50]:
+                encoding.as_words(recorder, frame, column, how)
+
+    return words
+
+
 def _set_item(recorder: Recorder) -> Any:
     def was_set(token: Any, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         frame, key, value = args[0], args[1], args[2]
+        if token is not None:
+            encoding.look(recorder, key, summarise.values(token), summarise.values(value), "the assignment")
         if getattr(getattr(value, "dtype", None), "kind", "") == "f" and isinstance(key, str) and getattr(value, "ndim", 1) == 1:
             infinities.of(recorder).placed(frame, key, summarise.values(value))
 
