@@ -213,3 +213,11 @@ def evaluations(evaluation_error: Iterable[Series], training: Training) -> list[
         seen = float(np.mean(trained.values[inside]))
         found.append(Evaluated(loss.steps[inside], loss.values[inside], accuracy, usual, seen, loss.place))
     return found
+
+
+def first_rate(initial_weights: Fact, learning_rate: Iterable[Series]) -> float:
+    """The rate of an optimizer's first step; NaN where it isn't known."""
+    for s in learning_rate:
+        if s.place.module == initial_weights["name"] and len(s):
+            return float(s.values[0])
+    return float(initial_weights["settings"].get("lr") or "nan")

@@ -155,7 +155,7 @@ def spread(row: Any, size: int) -> dict[str, float]:
 
 def units(output: Any, made: Made, source: Made) -> Any:
     """Rows by units: the axis of channels is the second where a convolution feeds it, else the last."""
-    convolved = output.dim() >= 3 and (output.dim() == 4 or source.op.startswith("conv") or "Norm" in type(source.module).__name__ and source.op == "batch_norm")
+    convolved = output.dim() == 4 or output.dim() == 3 and source.op in ("conv1d", "batch_norm")
     flat = (output.movedim(1, -1) if convolved else output).reshape(-1, output.shape[1] if convolved else output.shape[-1])
     return flat if flat.shape[0] <= ROWS else flat[:: flat.shape[0] // ROWS + 1]
 

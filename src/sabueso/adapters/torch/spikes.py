@@ -70,13 +70,14 @@ class Spikes:
             terms = rows["terms"]
             order = torch.argsort(terms.nan_to_num(nan=float("inf")), descending=True)[:3].tolist()
             total = float(terms.sum())
-            told |= {"rows_in_batch": len(terms), "node": rows["node"], "top": order, "share": float(terms[order[0]]) / total if total > 0 and math.isfinite(total) else None,
-                     "median_term": float(terms.median())}  # fmt: skip
+            share = float(terms[order[0]]) / total if total > 0 and math.isfinite(total) else None
+            told |= {"rows_in_batch": len(terms), "node": rows["node"], "top": order, "share": share, "median_term": float(terms.median())}
             for name in ("prediction", "target"):
                 if rows[name] is not None:
                     values = rows[name].reshape(len(terms), -1)
                     told[name] = [float(v) for v in values[order[0]][:4]]
-                    told[f"{name}_range"] = [float(v) for v in torch.quantile(values[:, 0].double()[:100_000], torch.tensor([0.05, 0.95], dtype=torch.float64))]
+                    ends = torch.tensor([0.05, 0.95], dtype=torch.float64)
+                    told[f"{name}_range"] = [float(v) for v in torch.quantile(values[:100_000, 0].double(), ends)]
             told |= self.located(rows, order[:1])
         self.recorder.fact("loss_spike", told, step=self.watch.step, stage="train", **(line.place if line else {}))
 

@@ -7,7 +7,6 @@ from collections import deque
 from statistics import median
 from typing import Any
 
-
 from ...capture.budget import Budget
 from ...capture.kernel import BAD, HIGH, LOW, NORM, SUM, ZEROS, Kernel
 from ...capture.schedule import Schedule

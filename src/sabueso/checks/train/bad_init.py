@@ -13,7 +13,10 @@ from ...findings import Finding
 from ...learning import harm, matrices, trainings
 
 
-@check(stage="train", severity="error", leads_to=("not-learning", "saturated-units", "vanishing-gradient", "exploding-gradient", "nonfinite-loss", "dead-units", "learning-rate-too-high"))  # fmt: skip
+LEADS_TO = ("not-learning", "saturated-units", "vanishing-gradient", "exploding-gradient", "nonfinite-loss", "dead-units", "learning-rate-too-high")
+
+
+@check(stage="train", severity="error", leads_to=LEADS_TO)
 def bad_init(
     initial_weights: list[Fact], train_loss: list[Series], targets: list[Fact] = None, *, wide: float = 5.0, narrow: float = 0.02, off: float = 5.0
 ) -> Iterator[Finding]:
@@ -85,7 +88,8 @@ def bad_init(
         first = float(training.losses[0])
         if middle >= wide and training.baseline and not first < off * training.baseline:
             worst, p = next(g for g in gains if g[0] >= wide)  # the first on the way of the data
-            says = f"{p['path']} begins {worst:.3g} times as wide as its inputs allow: the first loss is {first:.4g}, the best constant has {training.baseline:.3g}"
+            says = f"{p['path']} begins {worst:.3g} times as wide as its inputs allow: the first loss is {first:.4g}"
+            says += f", the best constant has {training.baseline:.3g}"
             ends: tuple[str, Any, Any] = ("loss at the first step", first, f"about {training.baseline:.3g}")
         elif middle <= narrow and (wrong := harm(training)) is not None:
             worst, p = min(gains, key=lambda g: g[0])

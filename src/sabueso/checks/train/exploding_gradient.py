@@ -32,12 +32,11 @@ def exploding_gradient(
     The step is as large as the gradient. The weights that were learnt are lost, and often everything is NaN from then on.
     Evidence
     --------
-    Only of a training that is harmed. A row: the loss of one step is a hundred times the median of those before it and one row makes up
-    nine tenths of it or more (heavy-tailed targets reach some tens). Recurrent: the gradient of a weight grows a hundredfold over that of
-    the first step under an optimizer whose step is as large as its gradient.
+    Only of a harmed training. A row: a loss of a hundred times the median before it, nine tenths of it from one row (heavy tails reach some
+    tens). Recurrent: a weight's gradient grows a hundredfold over the first step's under an optimizer whose steps follow its size.
     Remedy
     ------
-    Correct or leave out the row, or use a loss that is linear far out (Huber). Clip the norm of the gradient before the step.
+    Correct or leave out the row, or use a Huber loss. Clip the norm of the gradient before the step.
     Fault
     -----
         import torch
@@ -144,7 +143,6 @@ def through_time(training: Training, began: Fact, series: Series, step: int, tim
     evidence = [
         (f"gradient of {series.place.tensor} at step {step + 1}, by that of the first", times, "below 10"),
         ("its norm at the first step", float(series.values[0]), None),
-        (f"learning rate of {began['class']}", began["settings"].get("lr"), None),
         *wrong.evidence,
     ]
     place = Place(step=step + 1, module=series.place.module, tensor=series.place.tensor, file=training.place.file, line=training.place.line)

@@ -10,7 +10,7 @@ import numpy as np
 from ...catalogue import check
 from ...events import Fact, Series
 from ...findings import Finding
-from ...learning import Training, harm, matrices, rate_of_steps, trainings, within
+from ...learning import Training, first_rate, harm, matrices, rate_of_steps, trainings, within
 
 RECURRENT = ("RNN", "LSTM", "GRU")
 
@@ -18,7 +18,7 @@ RECURRENT = ("RNN", "LSTM", "GRU")
 @check(stage="train", severity="error", leads_to=("nonfinite-loss", "dead-units", "saturated-units", "not-learning", "exploding-gradient", "underfitting"))
 def learning_rate_too_high(
     train_loss: list[Series], update_ratio: list[Series], initial_weights: list[Fact], targets: list[Fact] = None, experiment: list[Fact] = None,
-    *, largest_update: float = 0.1, rise: float = 1.2, most_first: float = 20.0,
+    learning_rate: list[Series] = None, *, largest_update: float = 0.1, rise: float = 1.2, most_first: float = 20.0,
 ) -> Iterator[Finding]:  # fmt: skip
     """The steps are so large that they destroy what they should improve.
 
@@ -85,7 +85,7 @@ def learning_rate_too_high(
             continue
         if training.baseline and not training.losses[0] < most_first * training.baseline:
             continue  # it was far off before the first step
-        ratios, step = early_updates(within(update_ratio, training), began)
+        ratios = early_updates(within(update_ratio, training), began)
         if not ratios or max(ratios) < largest_update:
             continue
         top = highest(training)
@@ -94,20 +94,19 @@ def learning_rate_too_high(
             continue
         if recurrent(began) and rate_of_steps(began) == "gradient":
             continue  # the gradient grows through time: exploding-gradient
-        yield finding(training, began, ratios, step, top, wrong, experiment or [])
+        yield finding(training, began, ratios, first_rate(began, learning_rate or []), top, wrong, experiment or [])
         return
 
 
-def early_updates(update_ratio: list[Series], began: Fact) -> tuple[list[float], int]:
-    """The median update of the weight matrices at each of the first four sampled steps, and the step of the largest."""
+def early_updates(update_ratio: list[Series], began: Fact) -> list[float]:
+    """The median update of the weight matrices at each of the first four sampled steps."""
     wanted = matrices(began)
     steps: dict[int, list[float]] = {}
     for s in update_ratio:
         if s.place.tensor in wanted and s.place.estimator == began["name"]:
             for at, value in zip(s.steps[:4].tolist(), s.values[:4].tolist(), strict=True):
                 steps.setdefault(at, []).append(value if np.isfinite(value) else np.inf)
-    told = {at: float(np.median(v)) for at, v in sorted(steps.items())[:4]}
-    return list(told.values()), max(told, key=lambda at: told[at]) if told else 0
+    return [float(np.median(v)) for _, v in sorted(steps.items())[:4]]
 
 
 def highest(training: Training) -> float:
@@ -120,16 +119,16 @@ def recurrent(began: Fact) -> bool:
     return any(p["class"] in RECURRENT for p in began["parameters"])
 
 
-def finding(training: Training, began: Fact, ratios: list[float], step: int, top: float, wrong: Any, experiment: list[Fact]) -> Finding:
-    rate = began["settings"].get("lr")
+def finding(training: Training, began: Fact, ratios: list[float], rate: float, top: float, wrong: Any, experiment: list[Fact]) -> Finding:
     tried = next((e for e in experiment if e["change"] == "learning rate / 10" and e["helps"]), None)
+    change = next(r for r in ratios if r >= 0.1 or r == max(ratios))
     evidence = [
-        (f"learning rate of {began['class']}", rate, f"{rate / 10:.3g} or less" if rate else None),
-        ("largest change of the median weight matrix in one early step", max(ratios), "about 0.001, below 0.1"),
+        (f"learning rate of {began['class']}", rate, f"{rate / 10:.3g} or less"),
+        ("change of the median weight matrix in one early step, by its norm", change, "about 0.001, below 0.1"),
         ("highest loss of the first ten steps", top, f"below {training.losses[0]:.4g}, where it began"),
         *wrong.evidence,
     ]
-    says = f"{began['class']} with a rate of {rate:g} changes the weights by {100 * max(ratios):.0f} % in one step: {wrong.says}"
+    says = f"{began['class']} with a rate of {rate:g} changes the weights by {100 * change:.0f} % in one step: {wrong.says}"
     place = began.place.but(step=int(training.steps[0]) + 1, module=None, tensor=None)
     verified = {"how": tried["how"], "before": tried["before"], "after": tried["after"]} if tried else None
     refuted = tried is None and any(e["change"] == "learning rate / 10" for e in experiment)  # a tenth of the rate did no better

@@ -9,7 +9,7 @@ import numpy as np
 from ...catalogue import check
 from ...events import Fact, Series
 from ...findings import Finding
-from ...learning import matrices, rate_of_steps, trainings, within
+from ...learning import first_rate, matrices, rate_of_steps, trainings, within
 
 
 @check(stage="train", severity="error", leads_to=("not-learning", "underfitting"))
@@ -86,9 +86,9 @@ def learning_rate_too_low(
         learnt = training.learnt
         if not 0 < far < reach or fell > 0.05 or learnt is None or learnt > 0.2:
             continue
-        rate = began["settings"].get("lr")
+        rate = first_rate(began, learning_rate or [])
         evidence = [
-            (f"learning rate of {began['class']}", rate, f"about {rate * min(1000, 0.3 / far):.1g}" if rate else None),
+            (f"learning rate of {began['class']}", rate, f"about {rate * min(1000, 0.3 / far):.1g}"),
             (f"how far {len(training.losses)} steps could move the median weight matrix, by its norm", far, "0.1 or more"),
             ("loss at the end", training.last, f"well below {training.first:.4g}, where it began"),
         ]

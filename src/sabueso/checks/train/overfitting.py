@@ -128,6 +128,7 @@ def finding(training: Training, held: Evaluated, best: int, end: float, then: fl
         ("evaluations since the best one", len(held.losses) - best - 1, "0 to 3"),
         ("held-out rows", int(held.rows), None),
     ]
-    says = f"since step {step} the loss on held-out rows rose from {float(held.losses[best]):.4g} to {end:.4g} while the training loss fell from {then:.3g} to {now:.3g}"
+    says = f"since step {step} the loss on held-out rows rose from {float(held.losses[best]):.4g} to {end:.4g}"
+    says += f" while the training loss fell from {then:.3g} to {now:.3g}"
     remedy = f"stop near step {step} (keep the weights of the best evaluation), or add weight decay, dropout or data, or take a smaller model"
     return Finding(says, held.place.but(step=step, estimator=None, tensor=None, stage="train"), evidence, remedy, confidence=0.85)
