@@ -16,7 +16,7 @@ SHAPES = re.compile(
     r"|inconsistent numbers of samples|cannot reshape array|[Ll]ength of values|lengths? (must|do not|mismatch)|batch_size"
     r"|[Ii]ncompatible (shapes|with the layer)|input\.size\(-1\)|normalized_shape|running_mean should contain|feature_names mismatch"
     r"|[Ff]eature shape mismatch|number of features|all (the )?input array|expanded size|[Tt]arget size|mismatch in its core dimension"
-    r"|same (length|number of)|[Ff]eature names (unseen|seen|should match)|must match the existing size"
+    r"|same (length|number of)|(doesn.t|does not) match|[Ff]eature names (unseen|seen|should match)|must match the existing size"
 )
 ORDER_ONLY = re.compile(r"must be in the same order")  # the same names in another order is a fault of its own
 NUMBERS = re.compile(r"\d+")

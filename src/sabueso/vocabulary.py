@@ -44,6 +44,7 @@ VOCABULARY: dict[str, Term] = {
     "model_input": Term("fact", "", "what a root module was given in a sampled step: shape, dtype, range, mean, std, and by column where it has two axes", "torch"),
     "optimizer": Term("fact", "", "an optimizer: number, class, groups (lr, weight_decay, momentum, count), names of its parameters, line built", "torch"),
     "optimizer_use": Term("fact", "", "at the end, of each optimizer: steps, backwards that reached it, steps without a new gradient, and of others in between", "torch"),
+    "padding": Term("fact", "", "token numbers filled up to one width: share of filling, usual length, what pools them, whether anything masks them", "torch"),
     "parameters": Term("fact", "", "parameters at a sampled step: path, requires_grad, optimizer, gradient (none, zero, finite norm), changed, loaded, initialiser", "torch"),
     "rebuilt": Term("fact", "", "models or optimizers of one kind built again and again from one line while training goes on: line, count, steps between", "torch"),
     "scheduler": Term("fact", "", "a learning rate scheduler: class, settings, lines and numbers of its steps against those of the optimizer", "torch"),

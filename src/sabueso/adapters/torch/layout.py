@@ -1,0 +1,113 @@
+"""Layout: are the pictures that a model is given laid out as their shape says, or is another order of axes in their memory?"""
+
+from __future__ import annotations
+
+import ast
+import os
+import sys
+import weakref
+from typing import Any
+
+import numpy as np
+import torch
+
+from ...capture.operands import MISSING, parsed
+from ...capture.origin import is_users
+from .rows import values_of
+from .watch import Watch
+
+PART = "layout"
+MOST_ROWS = 64
+LOOKS = 2  # calls of a model that are looked at
+PLANES = (2, 3, 4)  # channels of a picture
+LEAST_SIDE = 6
+
+
+class Layout:
+    """Compares neighbours as the shape has them with neighbours as channels-last memory would; one a watch."""
+
+    def __init__(self, watch: Watch) -> None:
+        self.watch, self.recorder = watch, watch.recorder
+        self.looked: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+
+    def root(self, module: Any, args: tuple[Any, ...]) -> None:
+        """A model is called in a sampled step."""
+        x = args[0] if args else None
+        if not torch.is_tensor(x) or x.dim() != 4 or x.shape[1] not in PLANES or min(x.shape[2:]) < LEAST_SIDE or len(x) < 8:
+            return
+        if self.looked.get(module, 0) >= LOOKS:
+            return
+        self.looked[module] = self.looked.get(module, 0) + 1
+        values = values_of(x[:MOST_ROWS].float())
+        if values is None or not np.isfinite(values).all() or values.std() == 0:
+            return
+        told = {"shape": list(x.shape), **roughness(values)}
+        if told["images"] >= 0.9:
+            line = reshaped(tuple(x.shape[1:]))
+            where = {"file": line["file"], "line": line["line"]} if line else {}
+            self.recorder.fact("input_layout", {**told, "text": line["text"] if line else None, "array": line["array"] if line else None}, **where)
+
+
+def roughness(x: np.ndarray) -> dict[str, Any]:
+    """Mean squared difference of neighbours, over twice the variance (1 is noise): as given, and with the same memory read channels last."""
+    n, c, h, w = x.shape
+    y = np.ascontiguousarray(x).reshape(n, h, w, c)
+    variance = 2 * x.var()
+    given = step(x, 2) + step(x, 3)
+    last = step(y, 1) + step(y, 2)
+    return {
+        "given": float(given.mean() / 2 / variance), "channels_last": float(last.mean() / 2 / variance),
+        "images": float((last < 0.75 * given).mean()), "counted": n,
+    }  # fmt: skip
+
+
+def step(x: np.ndarray, axis: int) -> np.ndarray:
+    """By picture, the mean squared difference along an axis."""
+    d = np.diff(x, axis=axis)
+    return (d * d).reshape(len(x), -1).mean(axis=1)
+
+
+def reshaped(shape: tuple[int, ...]) -> dict[str, Any] | None:
+    """The one line of the person's files that reshapes something to pictures of that shape; None if there are several or none."""
+    found: dict[tuple[str, int], dict[str, Any]] = {}
+    for module in list(sys.modules.values()):
+        file = getattr(module, "__file__", None)
+        if not isinstance(file, str) or not is_users(file):
+            continue
+        for node in ast.walk(parsed(file) or ast.Module(body=[], type_ignores=[])):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("reshape", "view", "unflatten"):
+                sizes = sizes_of(node, vars(module))
+                if len(sizes) >= 3 and all(s in (MISSING, -1, want) for s, want in zip(sizes[-3:], shape)) and sizes[-3] == shape[0]:
+                    where = {"file": os.path.abspath(file), "line": node.lineno}
+                    found[where["file"], node.lineno] = {**where, "text": ast.unparse(node)[:200], "array": array_of(node)}
+    return next(iter(found.values())) if len(found) == 1 else None
+
+
+def array_of(node: ast.Call) -> str | None:
+    """What is reshaped: `x` of x.reshape(..) or of np.reshape(x, ..)."""
+    owner = node.func.value  # type: ignore[attr-defined]
+    if isinstance(owner, ast.Name) and owner.id in ("np", "numpy", "torch") and node.args:
+        owner = node.args[0]
+    return ast.unparse(owner) if isinstance(owner, (ast.Name, ast.Attribute)) else None
+
+
+def sizes_of(node: ast.Call, names: dict[str, Any]) -> list[Any]:
+    """The sizes that a reshape names, as far as constants of the module say."""
+    parts = [p for a in node.args for p in (a.elts if isinstance(a, (ast.Tuple, ast.List)) else [a])]
+    return [size(p, names) for p in parts if not isinstance(p, ast.Starred)]
+
+
+def size(node: ast.expr, names: dict[str, Any]) -> Any:
+    if isinstance(node, ast.Constant) and isinstance(node.value, int):
+        return node.value
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        return -1
+    value = names.get(node.id, MISSING) if isinstance(node, ast.Name) else MISSING
+    return value if isinstance(value, int) else MISSING
+
+
+def install(watch: Watch) -> None:
+    """Look at the first calls of a model."""
+    if watch.recorder.wants("input_layout"):
+        layout = Layout(watch)
+        watch.hang("on_root", PART, layout.root)
