@@ -77,6 +77,8 @@ VOCABULARY: dict[str, Term] = {
     # ---- torch: data
     "input_layout": Term("fact", "", "pictures given to a model: roughness as given and with the same memory read channels last, line", "torch"),
     "nonfinite_found": Term("fact", "", "values not finite in data or weights: where (batch, parameter, buffer, table), tensor, rows, count, spot"),
+    "sample_seed": Term("fact", "", "a random stream was given one and the same seed for many samples: call, seed, samples, dataset", "torch"),
+    "worker_random": Term("fact", "", "a worker's first batch: loader, epoch, worker, random streams drawn from with digests before and after", "torch"),
     "nonfinite_step": Term("fact", "", "a step that made parameters non-finite, taken apart: births (operation, operands, rows), ran, equal", "torch"),
     # ---- sklearn and row lineage
     "choice": Term("fact", "", "models fitted on the same rows and compared on the same others, and whether those also gave the report", "sklearn"),

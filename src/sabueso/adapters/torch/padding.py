@@ -1,0 +1,119 @@
+"""Padding: token numbers filled up to one width, and whether anything between them and the loss knows which are filling."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from ...capture.around import Patches
+from .inputs import summary
+from .lines import here, named
+from .modules import Modules
+from .trace import Made, Trace, tensors_in
+from .watch import Watch
+
+PART = "padding"
+TIMES = 4
+KNOWS = frozenset({"masked_fill", "where", "pack_padded_sequence", "gather", "masked_select", "nonzero", "take_along_dim", "masked_scatter", "embedding_bag"})
+RECURRENT = frozenset({"gru", "lstm", "rnn_tanh", "rnn_relu"})
+POOLS = frozenset({"mean", "sum", "avg_pool1d", "adaptive_avg_pool1d", "nanmean"})
+
+
+class Padding:
+    """Follows integer inputs to the loss of a sampled step."""
+
+    def __init__(self, watch: Watch) -> None:
+        self.watch, self.recorder = watch, watch.recorder
+        self.modules: Modules = watch.parts["modules"]
+        self.trace: Trace = watch.parts["trace"]
+        self.found: list[tuple[Made, dict[str, Any], Any]] = []
+        self.told: dict[Any, int] = {}
+        self.filled: dict[str, Any] | None = None
+
+    def clear(self) -> None:
+        self.found = []
+
+    def padded(self, _: Any, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """pad_sequence returned: how long the sequences were, and which one set the width."""
+        sequences = args[0] if args else kwargs.get("sequences")
+        if not isinstance(sequences, (list, tuple)) or len(sequences) < 8 or (self.filled and self.filled["rows"] >= len(sequences)):
+            return
+        lengths = torch.tensor([len(s) for s in sequences])
+        order = lengths.argsort(descending=True)
+        usual = float(lengths.double().quantile(0.99)) if len(lengths) < 1_000_000 else float(lengths.double().mean())
+        far = [int(i) for i in order[:50] if float(lengths[i]) > 3 * usual]
+        line = here()
+        self.filled = {"rows": len(sequences), "width": int(lengths.max()), "usual": usual, "median": float(lengths.double().median()), "far": far,
+                       "line": line.told if line else None, "name": named(sequences)}  # fmt: skip
+
+    def forward(self, root: Any, inputs: Any, outputs: Any) -> None:
+        """A model was called in a sampled step: keep the record (never the tensor) of its padded inputs."""
+        for tensor in tensors_in(inputs)[:4]:
+            if tensor.dim() != 2 or tensor.is_floating_point() or tensor.dtype == torch.bool or tensor.shape[1] < 8:
+                continue
+            told, made = summary(tensor), self.trace.of(tensor)
+            if made is not None and told.get("pad_share", 0) > 0.3:
+                root = self.modules.root_of(root) or root
+                told.update(model=self.modules.label(root), name=self.input_name(root, tensor))
+                self.found.append((made, told, root))
+
+    def input_name(self, root: Any, tensor: Any) -> str | None:
+        return named(tensor)
+
+    def backward(self, tensors: tuple[Any, ...], _: Any) -> None:
+        """Does the loss depend on them through something that knows of the filling?"""
+        found, self.found = self.found, []
+        for tensor in tensors if self.watch.armed else ():
+            loss = self.trace.of(tensor) if torch.is_tensor(tensor) else None
+            if loss is None:
+                continue
+            leads = list(loss.ancestors())
+            for made, told, root in found:
+                if any(m is made for m in leads):
+                    self.tell(made, told, leads)
+
+    def tell(self, ids: Made, told: dict[str, Any], leads: list[Made]) -> None:
+        """The fact `padding`."""
+        key = (told["model"], told["shape"][1])
+        self.told[key] = self.told.get(key, 0) + 1
+        if self.told[key] > TIMES:
+            return
+        children: set[int] = {id(ids)}
+        inside = {id(m) for m in leads}
+        after = [m for m in self.trace.order if id(m) in inside]
+        for m in after:
+            if any(id(p) in children for p in m.parents):
+                children.add(id(m))
+        after = [m for m in after if id(m) in children]
+        masked = any(m.op in KNOWS or m.dtype == torch.bool for m in leads if m.op != "leaf") or any(p.dtype == torch.bool for m in after for p in m.parents)
+        width, rows = told["shape"][1], told["shape"][0]
+        pool = next((m for m in after if pools(m, rows, width)), None)
+        value = {k: told[k] for k in ("model", "name", "shape", "pad", "pad_share", "padded_rows", "longest", "median_length", "side")}
+        value |= {"masked": masked, "pool": pool.op if pool else None, "filled": self.filled if self.filled and self.filled["width"] == width else None}
+        module = self.modules.label(pool.module) if pool is not None and pool.module is not None else None
+        where = pool.line.place if pool is not None and pool.line is not None else {}
+        self.recorder.fact("padding", value, step=self.watch.step, stage="train", module=module, tensor=told["name"], **where)
+
+
+def pools(made: Made, rows: int, width: int) -> bool:
+    """Does an operation make one vector a row out of all places of it, filling included?"""
+    source = made.parents[0].shape if made.parents else ()
+    if made.op in POOLS and len(source) == 3 and len(made.shape) <= 3:
+        axis = next((i for i in (1, 2, 0) if source[i] != rows and abs(source[i] - width) <= 8), None)
+        kept = made.shape
+        return axis is not None and (len(kept) == 2 and width - 8 > max(kept[-1], 0) or len(kept) == 2 and source[axis] not in kept or (len(kept) == 3 and kept[axis] == 1))
+    if made.op in RECURRENT:  # its last state, not the sequence of its outputs
+        return len(made.shape) == 3 and made.shape[1] == rows and made.shape[0] not in (rows, width)
+    return False
+
+
+def install(watch: Watch) -> None:
+    """Hang on sampled steps and on pad_sequence."""
+    padding = Padding(watch)
+    patches = Patches()
+    patches.around(torch.nn.utils.rnn, "pad_sequence", None, watch.guard(PART)(padding.padded))
+    watch.at_undo(patches.undo)
+    watch.hang("on_forward", PART, padding.forward)
+    watch.hang("on_backward", PART, padding.backward)
+    watch.hang("on_arm", PART, padding.clear)
