@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # hundreds of processes would compile everything anew
 for _threads in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_threads, "1")
 
@@ -56,7 +57,7 @@ def sabueso(*arguments: str, cwd: Path, env: dict[str, str] | None = None, **mor
     """The command, as a person would type it."""
     command = [sys.executable, "-m", "sabueso", *arguments]
     more = {"stdin": subprocess.DEVNULL, **more} if "input" not in more else more
-    full = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", **(env or {})}
+    full = {**os.environ, **(env or {})}
     return subprocess.run(command, cwd=cwd, env=full, capture_output=True, text=True, timeout=SECONDS, **more)
 
 
