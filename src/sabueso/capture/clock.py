@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .naming import tables_at_hand
-from .origin import user_frame
+from .origin import names_in, user_frame
 from .summarise import columns_of, height, library
 
 PARTS = {"hour": 24, "weekday": 7, "month": 12, "day": 31}
@@ -118,5 +118,5 @@ def _variables() -> Iterator[Any]:
     for _ in range(4):
         if frame is None:
             return
-        yield from list(frame.f_locals.values())[:60]
+        yield from list(names_in(frame).values())[:60]
         frame = user_frame(frame.f_back) if frame.f_back is not None else None

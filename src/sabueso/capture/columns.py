@@ -199,10 +199,10 @@ def _other_type(ref: Reference, column: np.ndarray, rows: np.ndarray) -> dict[st
             "example": str(column[0])[:60]}  # fmt: skip
 
 
-def split(rank: np.ndarray, usual: float) -> tuple[int, int, float, float] | None:
+def split(rank: np.ndarray, usual: float, clear: float = 6.0) -> tuple[int, int, float, float] | None:
     """The end (or beginning) of the rows that moved away from `usual`: (from, to, mean of the rest, mean there); None for no clear break.
 
-    The split of largest contrast; clear where it is beyond 6 standard errors (chance in 1,000 rows reaches 4) and half a spread.
+    The split of largest contrast; clear where it is beyond so many standard errors (chance in 1,000 rows reaches 4) and half a spread.
     """
     n = len(rank)
     if n < 8:
@@ -215,7 +215,7 @@ def split(rank: np.ndarray, usual: float) -> tuple[int, int, float, float] | Non
     at = int(np.argmax(gain))
     within = np.sqrt(((rank[: at + 1] - left[at]) ** 2).sum() + ((rank[at + 1 :] - right[at]) ** 2).sum()) / np.sqrt(n)
     within = max(float(within), 0.02)
-    if gain[at] < 6 * within or abs(right[at] - left[at]) < 0.5 * within:
+    if gain[at] < clear * within or abs(right[at] - left[at]) < 0.5 * within:
         return None
     end = abs(right[at] - usual) >= abs(left[at] - usual)
     return (at + 1, n, float(left[at]), float(right[at])) if end else (0, at + 1, float(right[at]), float(left[at]))

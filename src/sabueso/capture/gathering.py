@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .origin import is_users
+from .origin import is_users, names_in
 
 LEAST = 3  # values: fewer agree by chance
 MOST_NAMES = 60
@@ -56,7 +56,7 @@ def _listed(x: Any, v: np.ndarray) -> int:
 def _variables(frame: FrameType) -> list[tuple[str, Any]]:
     """Names and values of a frame, and of the attributes of the person's own objects among them."""
     found: list[tuple[str, Any]] = []
-    for name, x in list(frame.f_locals.items())[-300:]:
+    for name, x in list(names_in(frame).items())[-300:]:
         if isinstance(x, (float, list, np.floating)):
             found.append((name, x))
         elif isinstance(x, dict) and len(x) <= 20:

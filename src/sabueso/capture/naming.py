@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .origin import user_frame
+from .origin import names_in, user_frame
 from .summarise import columns_of, height, is_frame, values
 
 MOST_TABLES = 12
@@ -33,7 +33,7 @@ def tables_at_hand() -> list[Any]:
     for _ in range(4):
         if frame is None:
             break
-        for space in (frame.f_locals, frame.f_globals):
+        for space in (names_in(frame), frame.f_globals):
             for x in list(space.values()):
                 if is_frame(x) and not any(x is t for t in found) and len(found) < MOST_TABLES:
                     found.append(x)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
-from .origin import user_frame
+from .origin import names_in, user_frame
 
 LEAST, MOST = 2, 300  # classes
 
@@ -26,7 +26,7 @@ def numberings(frame: FrameType | None) -> Iterator[tuple[str, dict[str, int]]]:
     for _ in range(4):
         if frame is None:
             return
-        for space in (frame.f_locals, frame.f_globals):
+        for space in (names_in(frame), frame.f_globals):
             for name, x in list(space.items()):
                 if type(x) is dict and LEAST <= len(x) <= MOST and id(x) not in seen:
                     seen.add(id(x))

@@ -63,10 +63,11 @@ def names_in(frame: FrameType) -> dict[str, Any]:
     """A copy of the local names of a frame that goes on running.
 
     Asking a function's frame for `f_locals` leaves a dictionary in it that keeps every local alive until the function returns; so it is
-    emptied again, unless the program holds it itself (`locals()`).
+    emptied again, unless the program holds it itself (`locals()`). Proxies (flask.request) are left out: asked for anything, even their
+    class, they fail outside of a request.
     """
     held = frame.f_locals
-    names = dict(held)
+    names = {k: v for k, v in held.items() if type(v).__name__ != "LocalProxy"}
     if frame.f_code.co_flags & CO_OPTIMIZED and sys.version_info < (3, 13) and sys.getrefcount(held) <= 3:
         held.clear()
     return names

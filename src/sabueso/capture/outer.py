@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .origin import names_in
 from .outputs import plain
 from .scores import confusion
 from .summarise import library
@@ -83,7 +84,7 @@ def _vectors(frame: FrameType, n: int) -> Iterator[tuple[str, np.ndarray]]:
     for _ in range(2):
         if f is None:
             return
-        for space in (f.f_locals, f.f_globals):
+        for space in (names_in(f), f.f_globals):
             for name, x in list(space.items())[-MOST:]:
                 shape = x.shape if library(x) and hasattr(type(x), "shape") else None  # a proxy (flask.request) may fail when it is asked
                 if not isinstance(shape, tuple) or id(x) in seen or tuple(shape) not in ((n,), (n, 1)):

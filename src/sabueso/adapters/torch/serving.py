@@ -9,7 +9,7 @@ import torch
 
 from ...capture.calling import caller
 from ...capture.flow import Flow
-from ...capture.origin import user_line
+from ...capture.origin import names_in, user_line
 from .watch import Watch
 
 PART = "serving"
@@ -81,7 +81,7 @@ class Serving:
 
 def _owner(frame: Any) -> str | None:
     """The class whose method makes the call."""
-    first = frame.f_locals.get("self") if frame is not None else None
+    first = names_in(frame).get("self") if frame is not None else None
     return type(first).__name__ if first is not None else None
 
 

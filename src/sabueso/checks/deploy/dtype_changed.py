@@ -80,17 +80,34 @@ def dtype_changed(inputs: list[Fact], *, least: int = 8) -> Iterator[Finding]:
 
 def _requests(fact: Fact, least: int) -> Iterator[tuple[str, str, list[Any], Any]]:
     """(column, what happens, texts, value) of fields whose difference is lost on the way."""
-    few = {c["name"]: dict(map(tuple, c.get("ref_few") or [])) for c in fact["columns"] if c["kind"] == "number"}
-    for j, name in enumerate(fact.get("names") or []):
+    few = {c["index"]: dict(map(tuple, c.get("ref_few") or [])) for c in fact["columns"] if c["kind"] == "number"}
+    for j, name in _fields(fact).items():
         pairs = [(raw[name], row[j]) for raw, row in zip(fact["requests"], fact["request_rows"]) if name in raw and j < len(row)]
         texts, values = sorted({str(t) for t, _ in pairs}), {v for _, v in pairs}
         if len(pairs) < least or len(texts) < 2:
             continue
-        if len(values) == 1 and len(few.get(name, ())) >= 2:
+        if len(values) == 1 and len(few.get(j, ())) >= 2:
             yield name, "become one value", texts[:5], next(iter(values))
         lost = [(t, v) for t, v in pairs if (number := _number(t)) is not None and isinstance(v, (int, float)) and v == int(v) and number != v and int(number) == v]
         if len(lost) >= 0.5 * len(pairs):
             yield name, "lose their fraction", [str(t) for t, _ in lost[:5]], [v for _, v in lost[:5]]
+
+
+def _fields(fact: Fact) -> dict[int, str]:
+    """Columns by the request's field that they are of: the same name, else equal numbers, else what is left in the same order."""
+    raws, rows = fact["requests"], fact["request_rows"]
+    fields = [f for f in raws[0] if all(f in r for r in raws)]
+    named = {j: n for j, n in enumerate(fact.get("names") or []) if n in fields}
+    if named or not rows:
+        return named
+    found: dict[int, str] = {}
+    for f in fields:
+        numbers = [_number(r[f]) for r in raws]
+        same = [j for j in range(len(rows[0])) if j not in found and None not in numbers and all(row[j] == v for row, v in zip(rows, numbers))]
+        if len(same) == 1:
+            found[same[0]] = f
+    left, free = [f for f in fields if f not in found.values()], [j for j in range(len(rows[0])) if j not in found]
+    return found | (dict(zip(free, left)) if len(left) == len(free) else {})
 
 
 def _number(text: Any) -> float | None:
