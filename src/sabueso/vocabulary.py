@@ -37,6 +37,7 @@ VOCABULARY: dict[str, Term] = {
     "evaluation": Term("fact", "", "a model called for evaluation: module, class, training (its flag), grad, live (dropout and norms in training mode)", "torch"),
     "gradient_norm": Term("series", "l2 norm", "global norm of all gradients that an optimizer is about to apply; place.module names the optimizer", "torch"),
     "graph_cut": Term("fact", "", "an operation between parameters and a loss that lets no gradient through: operation, modules cut off, line", "torch"),
+    "input_scale": Term("fact", "", "an input of a model whose scale is far from 1: spread, level, range, the array or column that it was made from", "torch"),
     "learning_rate": Term("series", "", "the rate of an optimizer's first group at each step; place.module names the optimizer", "torch"),
     "loss_call": Term("fact", "", "a loss function called in a sampled step: function, prediction and target (shape, dtype, range), producers of the prediction", "torch"),
     "mode": Term("fact", "", "training flags of a root module and its parts at a sampled training step, and the lines of the last train() and eval()", "torch"),
