@@ -33,6 +33,7 @@ WAKES = {
     "xgboost_calls": ("xgboost",),
     "xgboost_rows": ("xgboost",),
     "lightgbm_rows": ("lightgbm",),
+    "keras_rows": ("keras.src.backend.torch.trainer", "keras.src.backend.tensorflow.trainer", "keras.src.backend.jax.trainer"),
     "splits": ("sklearn.model_selection._split",),
     "folds": ("sklearn.model_selection._validation",),
     "resampling": ("sklearn.utils._indexing",),

@@ -156,6 +156,13 @@ class Lineage:
         known = Known(np.asarray(ids, np.int64), parent.source, 0, None, makers, steps, made, parent.exact and exact)
         return self._keep(x, known, table if findable else None, hashes if findable else None)
 
+    def allocate(self, rows: int, name: str | None) -> Known:
+        """Ids for rows whose values can't be looked at (a data set that reads files): each is itself and no other."""
+        source = Source(name, "made", self._next, rows)
+        self._next += rows
+        self.sources.append(source)
+        return Known(source.base + np.arange(rows), source)
+
     def recall(self, x: Any) -> Known | None:
         """What is known of this very object, if its content is still what it was."""
         held = self._by_id.get(id(x))

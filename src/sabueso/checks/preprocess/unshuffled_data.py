@@ -111,10 +111,10 @@ def of_part(part: Fact) -> Finding:
     """A hold-out or batches in file order."""
     batches = part["how"] == "batches"
     name = part.get("name") or "the labels"
-    what = "are fed in batches in that order" if batches else f"the last {part['judged']} are held out in that order"
+    what = f"{name!r} feeds them in batches in that order" if batches else f"the last {part['judged']} are held out in that order"
     lacks = "of the batches hold one label only" if batches else "of them have a label that training hardly holds"
     return Finding(
-        says=f"The rows are sorted by {name} and {what}, without shuffling: {part['lacking']:.0%} {lacks}.",
+        says=f"The rows are sorted by their label and {what}, without shuffling: {part['lacking']:.0%} {lacks}.",
         place=Place(file=part.place.file, line=part.place.line, tensor=part.get("name"), column=part.get("column"), stage="preprocess", row=part.get("rows")),
         evidence=[(f"share {lacks}", part["lacking"], "near 0"), ("runs of equal labels along the rows", part["runs"], "many more"),
                   ("labels in training" if not batches else "labels in all", part["levels_train"], part["levels"])],

@@ -1,0 +1,95 @@
+"""Keras: the rows that fit, its validation part and evaluate are given."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..capture import lineage
+from ..capture.around import Patches
+from ..capture.calling import direct
+from ..capture.lineage import order, sight, uses
+from ..capture.lineage.registry import Known, shape_of
+from ..capture.recorder import Recorder, guarded
+
+LIBRARIES = ("keras.src.backend.torch.trainer",)
+PROVIDES = ("row_use", "label_order")
+TRAINERS = {"torch": "TorchTrainer", "tensorflow": "TensorFlowTrainer", "jax": "JAXTrainer"}
+
+
+class KerasRows:
+    """The hooks of one installation."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.recorder = recorder
+        self.lineage = lineage.of(recorder)
+        self.uses = uses.of(recorder, self.lineage)
+
+    def fitted(self, token: Any, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """fit(x, y, .., validation_split, validation_data)."""
+        if not direct():
+            return
+        given = {**dict(zip(("self", "x", "y", "batch_size", "epochs", "verbose", "callbacks", "validation_split", "validation_data"), args)), **kwargs}
+        x, y, share = given.get("x"), given.get("y"), float(given.get("validation_split") or 0.0)
+        known, origin = self.lineage.known_of(x) if shape_of(x) is not None else None, sight.origin()
+        rows = (shape_of(x) or (0,))[0]
+        cut = int(rows * (1 - share)) if share else rows
+        if share and y is not None:
+            self.in_order(y, cut, origin)
+        if known is None:
+            return
+        train = part(known, np.arange(cut)) if share else known
+        fit = self.uses.fitted(args[0], type(args[0]).__name__, train, origin, supervised=y is not None)
+        held = given.get("validation_data")
+        judged = part(known, np.arange(cut, rows)) if share else None
+        if isinstance(held, (tuple, list)) and len(held) > 1 and shape_of(held[0]) is not None:
+            x, judged = held[0], self.lineage.known_of(held[0])
+        if judged is not None:
+            self.uses.evaluated(fit, judged, x, origin, "validation")
+
+    def in_order(self, y: Any, cut: int, origin: sight.Origin) -> None:
+        """The last rows are held out before anything is shuffled: are they sorted by their label?"""
+        held = order.codes_of(y)
+        if held is None or not held[1] or not 4 < cut < len(held[0]) - 1:
+            return
+        values, labels = held[0], order.named(y, self.lineage) or {}
+        told = {"how": "hold-out", "sorted": order.is_sorted(values, True), "lacking": round(order.lacking(values[:cut], values[cut:], values, True), 4),
+                "runs": order.runs(values), "levels": len(np.unique(values)), "levels_train": len(np.unique(values[:cut])), "judged": len(values) - cut,
+                "name": labels.get("name"), "column": labels.get("column"), "rows": list(range(cut, min(cut + 50, len(values)))),
+                "remedy": "Shuffle inputs and labels with one permutation before fit: validation_split takes the last rows as they stand."}  # fmt: skip
+        file, line = origin[0][:2] if origin else (None, None)
+        self.recorder.fact("label_order", told, stage="preprocess", file=file, line=line)
+
+    def judged(self, how: str) -> Callable[..., None]:
+        """evaluate(x, y) and predict(x)."""
+
+        def before(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+            x = args[1] if len(args) > 1 else kwargs.get("x")
+            fit = self.uses.fit_of(args[0]) if direct() and shape_of(x) is not None else None
+            known = self.lineage.known_of(x) if fit is not None else None
+            if fit is not None and known is not None and fit.supervised:
+                self.uses.evaluated(fit, known, x, sight.origin(), how, scored=how == "evaluate")
+
+        return before
+
+
+def part(known: Known, positions: np.ndarray) -> Known:
+    """Some rows of what is known."""
+    table = known.table.take(positions) if known.table is not None else None
+    return Known(known.ids[positions], known.source, known.width, known.names, known.makers, known.resampled, None, known.exact, table)
+
+
+def install(recorder: Recorder) -> Callable[[], None]:
+    """Hook the trainer of the backend in use; returns the undo."""
+    patches, guard, hooks = Patches(), guarded("keras_rows", recorder), KerasRows(recorder)
+    for backend, name in TRAINERS.items() if recorder.wants(*PROVIDES) else ():
+        module = sys.modules.get(f"keras.src.backend.{backend}.trainer")
+        trainer = getattr(module, name, None)
+        if trainer is not None:
+            patches.around(trainer, "fit", None, guard(hooks.fitted))
+            for how in ("evaluate", "predict"):
+                patches.around(trainer, how, guard(hooks.judged(how)))
+    return patches.undo

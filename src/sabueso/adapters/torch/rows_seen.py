@@ -1,0 +1,228 @@
+"""Rows seen: which rows of which data set training steps learnt from, and which were only judged, by the loaders' own indices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from torch.utils import data as torch_data
+
+from ...capture import lineage
+from ...capture.lineage import order, sight, uses
+from ...capture.lineage.registry import Known, shape_of
+from .watch import Watch
+
+PART = "rows_seen"
+MOST_ROWS = 2_000_000
+MOST_DATASETS = 60
+
+
+class Rows:
+    """The rows of one data set: their ids, and what a loader of it is called."""
+
+    __slots__ = ("known", "seen", "name", "file", "line", "origin", "loaders")
+
+    def __init__(self, known: Known) -> None:
+        self.known = known
+        self.seen: dict[Any, np.ndarray] = {}  # by the optimizer's number: positions judged after it had stepped
+        self.name: str | None = None
+        self.file: str | None = None
+        self.line: int | None = None
+        self.origin: sight.Origin = []
+        self.loaders: set[int] = set()
+
+
+class RowsSeen:
+    """What loaders gave out: learnt from where a backward follows, judged where none does."""
+
+    def __init__(self, watch: Watch) -> None:
+        self.watch, self.recorder = watch, watch.recorder
+        self.lineage = lineage.of(watch.recorder)
+        self.uses = uses.of(watch.recorder, self.lineage)
+        self.sets: dict[int, tuple[Any, Rows | None]] = {}  # by id of the data set: weak reference, rows
+        self.all: list[Rows | None] = []
+        self.pending: tuple[Rows, Any, int] | None = None
+        self.learnt: list[tuple[Rows, Any]] = []
+        self.trained: dict[Any, dict[int, tuple[Rows, np.ndarray]]] = {}  # by optimizer's number
+        self.training: set[int] = set()  # index samplers of loaders trained from
+        self.last: Any = None
+        self.unread: dict[str, Any] = {}
+        self.recorder.at_exit(self.tell)
+
+    # ---- batches
+
+    def on_batch(self, held: Any, batch: Any) -> None:
+        self.judged()
+        dataset, iterator = held.dataset, held.iterator()
+        if dataset is None or held.indices is None or len(self.sets) > MOST_DATASETS:
+            return
+        rows = self.rows_of(dataset)
+        if rows is None:
+            return
+        sampler = id(getattr(iterator, "_index_sampler", None))
+        if sampler not in rows.loaders:
+            rows.loaders.add(sampler)
+            self.meet(rows, dataset, iterator, held.indices)
+        self.pending = rows, held.indices, sampler
+
+    def after_backward(self, tensors: Any, arguments: Any) -> None:
+        if self.pending is not None:
+            if len(self.learnt) < 512:
+                self.learnt.append(self.pending[:2])
+            self.training.add(self.pending[2])
+            self.pending = None
+
+    def after_step(self, optimizer: Any) -> None:
+        held = self.watch.optimizers.get(id(optimizer))
+        number = held.number if held is not None else 0
+        self.last = number
+        of = self.trained.setdefault(number, {})
+        for rows, indices in self.learnt:
+            known = of.get(id(rows))
+            if known is None:
+                known = of[id(rows)] = rows, np.zeros(rows.known.rows, bool)
+            known[1][indices] = True
+        self.learnt.clear()
+
+    def judged(self) -> None:
+        """The last batch met no backward: it was judged, by what the last optimizer had made."""
+        if self.pending is None:
+            return
+        rows, indices, _ = self.pending
+        self.pending = None
+        if self.last is None:
+            return
+        seen = rows.seen.get(self.last)
+        if seen is None:
+            seen = rows.seen[self.last] = np.zeros(rows.known.rows, bool)
+        seen[indices] = True
+
+    # ---- data sets
+
+    def rows_of(self, dataset: Any) -> Rows | None:
+        held = self.sets.get(id(dataset))
+        if held is None or held[0]() is not dataset:
+            known = self.known(dataset)
+            held = self.sets[id(dataset)] = uses.reference(dataset), Rows(known) if known is not None else None
+            self.all.append(held[1])
+        return held[1]
+
+    def known(self, dataset: Any, depth: int = 4) -> Known | None:
+        """Which rows a data set holds: those of its arrays, of the set that it is a part of, or its own."""
+        try:
+            n = len(dataset)
+        except TypeError:
+            return None
+        if not 2 <= n <= MOST_ROWS or not depth:
+            return None
+        if isinstance(dataset, torch_data.Subset):
+            whole = self.whole(dataset.dataset, depth)
+            return part(whole, np.asarray(dataset.indices)) if whole is not None else None
+        arrays = dataset.tensors if isinstance(dataset, torch_data.TensorDataset) else list(getattr(dataset, "__dict__", {}).values())
+        for x in arrays:
+            shape = shape_of(x)
+            if shape is not None and shape[0] == n and (len(shape) > 1 or isinstance(x, list)):
+                found = self.lineage.known_of(x)
+                if found is not None and (found.ids >= 0).mean() > 0.9:
+                    return found
+        return self.lineage.allocate(n, type(dataset).__name__)
+
+    def whole(self, dataset: Any, depth: int) -> Known | None:
+        rows = self.rows_of(dataset) if depth > 1 else None
+        return rows.known if rows is not None else None
+
+    def meet(self, rows: Rows, dataset: Any, iterator: Any, indices: Any) -> None:
+        """A loader begins: what the person calls it, which data sets lie beside it, and whether it goes along sorted labels."""
+        rows.origin = sight.origin()
+        sampler = getattr(iterator, "_index_sampler", None)
+        for frame in sight.user_frames():
+            for name, value in list(frame.f_locals.items()):
+                if isinstance(value, torch_data.DataLoader) and getattr(value, "_index_sampler", None) is sampler and sampler is not None:
+                    rows.name, rows.file, rows.line = name, frame.f_code.co_filename, sight.assigned(frame, name)[0]
+                elif isinstance(value, torch_data.Dataset) and not isinstance(value, torch_data.IterableDataset):
+                    self.unread.setdefault(name, uses.reference(value))
+        self.in_order(rows, dataset, indices, id(sampler))
+
+    def in_order(self, rows: Rows, dataset: Any, indices: Any, sampler: int) -> None:
+        """Batches in the order of the rows, and labels sorted along them?"""
+        if not isinstance(indices, list) or len(indices) < 2 or indices != list(range(len(indices))) or not self.recorder.wants("label_order"):
+            return
+        batch, n = len(indices), rows.known.rows
+        tensors = dataset.tensors if isinstance(dataset, torch_data.TensorDataset) else list(getattr(dataset, "__dict__", {}).values())
+        for y in list(tensors)[::-1]:
+            held = order.codes_of(y) if (shape_of(y) or (0,))[0] == n else None
+            if held is None or not held[1] or n < 4 * batch or not order.is_sorted(*held):
+                continue
+            values = held[0]
+            alone = float(np.mean([len(np.unique(values[i : i + batch])) == 1 for i in range(0, n, batch)]))
+            name = rows.name or "the loader"
+            told = {"how": "batches", "sorted": True, "lacking": round(alone, 4), "runs": order.runs(values), "levels": len(np.unique(values)),
+                    "levels_train": len(np.unique(values)), "name": name, "rows": list(range(min(50, n))), "judged": 0,
+                    "batches": -(-n // batch), "sampler": sampler,
+                    "remedy": f"Shuffle in the loader: {name} = DataLoader(.., batch_size={batch}, shuffle=True)"}  # fmt: skip
+            rows.known.notes["ordered"] = told
+            return
+
+    # ---- the end
+
+    def tell(self) -> None:
+        """One pair for each training and each data set judged after it."""
+        self.judged()
+        for number, of in self.trained.items():
+            learnt = [(rows, mask) for rows, mask in of.values() if mask.any()]
+            for rows, _ in learnt:
+                told = rows.known.notes.pop("ordered", None)
+                if told is not None and told.pop("sampler") in self.training:
+                    where = {"file": rows.file, "line": rows.line} if rows.line else {}
+                    self.recorder.fact("label_order", told, stage="preprocess", **where)
+            known = joined([part(rows.known, np.flatnonzero(mask)) for rows, mask in learnt])
+            if known is None:
+                continue
+            fit = uses.Fit(10_000 + number, "the network", known, uses.unique(known), learnt[0][0].origin, True)
+            self.uses.history.append(fit.ids)
+            for rows in self.all:
+                seen = rows.seen.get(number) if rows is not None else None
+                if rows is not None and seen is not None and seen.sum() >= 5:
+                    self.pair(fit, rows, seen)
+        self.left_over()
+
+    def pair(self, fit: uses.Fit, rows: Rows, seen: np.ndarray) -> None:
+        origin = [(rows.file, rows.line, "", 0), *rows.origin] if rows.line and rows.file else rows.origin
+        self.uses.evaluated(fit, part(rows.known, np.flatnonzero(seen)), None, origin, "loader", scored=True)
+
+    def left_over(self) -> None:
+        """Data sets that the person holds and that no loader ever read."""
+        held = [d for ref, _ in self.sets.values() if (d := ref()) is not None]
+        for name, ref in self.unread.items():
+            dataset = ref()
+            if dataset is None or any(d is dataset or getattr(d, "dataset", None) is dataset for d in held):
+                continue
+            self.recorder.fact("held_out", {"rows": len(dataset), "name": name, "used": False, "of": 0}, stage="evaluate", file="", line=None)
+
+
+def part(known: Known, positions: np.ndarray) -> Known:
+    """Some rows of what is known."""
+    table = known.table.take(positions) if known.table is not None else None
+    made = Known(known.ids[positions], known.source, known.width, known.names, known.makers, known.resampled, None, known.exact, table)
+    return made
+
+
+def joined(parts: list[Known]) -> Known | None:
+    """Several sets of rows as one."""
+    if not parts:
+        return None
+    first = parts[0]
+    if len(parts) == 1:
+        return first
+    return Known(np.concatenate([p.ids for p in parts]), first.source, first.width, first.names, first.makers, first.resampled, exact=first.exact)
+
+
+def install(watch: Watch) -> None:
+    """Hang on the loader's batches, the backwards and the steps."""
+    if not watch.recorder.wants("row_use", "label_order"):
+        return
+    seen = RowsSeen(watch)
+    watch.parts[PART] = seen
+    watch.hang("on_batch", PART, seen.on_batch)
+    watch.hang("after_backward", PART, seen.after_backward)
+    watch.hang("after_step", PART, seen.after_step)
