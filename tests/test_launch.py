@@ -244,6 +244,13 @@ def test_background_child_does_not_hold_us(tmp_path: Path) -> None:
     assert time.monotonic() - began < 10
 
 
+def test_open_files_are_handed_on(tmp_path: Path) -> None:
+    write(tmp_path, "import sys\nprint(open(sys.argv[1]).read())")
+    command = f"{sys.executable} -m sabueso run prog.py <(echo through)"
+    done = subprocess.run(["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert done.stdout == "through\n\n", done.stderr
+
+
 def test_notebook(tmp_path: Path) -> None:
     sources = ["import sys\nx = 0", "print('hello')", "def f(x):\n    return 1 / x", "# the bad one\nf(x)"]
     cells = [{"cell_type": "code", "source": s, "metadata": {}, "outputs": [], "execution_count": None} for s in sources]

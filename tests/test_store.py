@@ -212,3 +212,33 @@ def test_readers_while_many_write(tmp_path: Path) -> None:
     writer.close()
     held = open_run(folder).series("train_loss")
     assert sorted(len(s) for s in held) == [3000] * 4 and len({s.process for s in held}) == 4
+
+
+def test_a_process_that_ended_leaves_no_unused_room(folder: Path) -> None:
+    recorder = Recorder(folder)
+    recorder.fact("crash", {"n": 1})
+    recorder.at_exit()
+    recorder.fact("crash", {"n": 2})
+    (log,) = folder.glob("*.log")
+    assert log.stat().st_size < 1000
+    assert [f["n"] for f in open_run(folder).facts("crash")] == [1]
+
+
+def test_log_grows(folder: Path) -> None:
+    recorder = Recorder(folder)
+    for n in range(40):
+        recorder.fact("crash", {"n": n, "x": "y" * 100_000})
+    assert [f["n"] for f in open_run(folder).facts("crash")] == list(range(40))
+
+
+def test_forked_child_that_says_nothing_has_no_log(folder: Path) -> None:
+    recorder = Recorder(folder)
+    for said in (False, True):
+        pid = os.fork()
+        if pid == 0:
+            if said:
+                recorder.fact("crash", {"n": 7})
+            os._exit(0)
+        os.waitpid(pid, 0)
+        assert len(list(folder.glob("*.log"))) == 1 + said
+    assert [f["n"] for f in open_run(folder).facts("crash")] == [7]

@@ -8,7 +8,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -133,13 +133,13 @@ class Recorder:
                     self._last.pop(0)()
             except Exception as error:
                 self.own_error("exit", error)
-        self.failed = True
+        self._end()
 
     def forked(self) -> None:
         """In a forked child: write to a log of its own, and leave the parent's last words to the parent."""
         self._lock = threading.RLock()
         self._pid, self._forks, self._series, self._last = os.getpid(), self._forks + 1, {}, []
-        self._open()
+        self._log = None  # made with the first that it has to say: many forked workers say nothing
 
     # ---- the log
 
@@ -150,10 +150,18 @@ class Recorder:
             with self._lock:
                 if os.getpid() != self._pid:
                     self.forked()
+                if self._log is None:
+                    self._open()
                 if self._log is not None:
                     self._log.put(kind, payload)
         except Exception:  # a full disk, a closed map at interpreter exit: the person's program goes on
             self.failed = True
+
+    def _end(self) -> None:
+        self.failed = True
+        with self._lock, suppress(Exception):
+            if self._log is not None and os.getpid() == self._pid:
+                self._log.close()
 
     def _open(self) -> None:
         for number in range(MOST_LOGS):  # a process that replaces its program (os.execv) keeps its number and has a log already

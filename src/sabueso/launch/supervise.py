@@ -57,7 +57,7 @@ def supervise(command: list[str], folder: Path | None, extra: dict[str, str], lo
     be started.
     """
     began = time.monotonic()
-    child = subprocess.Popen(command, env=environment(folder, extra))
+    child = subprocess.Popen(command, env=environment(folder, extra), close_fds=False)  # as `train.py <(zcat rows.gz)` needs
     held = _forward(child)
     try:
         writer = _quietly(lambda: Writer(folder)) if folder is not None else None

@@ -13,7 +13,7 @@ from typing import Any
 
 from .layout import MAGIC, RECORD, START, USED
 
-GROW = 1 << 20  # bytes; the file is sparse, so unused room costs no disk
+FIRST, GROW = 1 << 16, 1 << 20  # bytes taken at first and later on: a program may start thousands of short processes
 
 
 class Log:
@@ -21,9 +21,9 @@ class Log:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._file = open(path, "x+b")  # noqa: SIM115 (kept open for the life of the process)
-        self._reserve(GROW)
-        self._map = mmap.mmap(self._file.fileno(), GROW)
-        self._size, self._used = GROW, START
+        self._reserve(FIRST)
+        self._map = mmap.mmap(self._file.fileno(), FIRST)
+        self._size, self._used = FIRST, START
         self._map[: len(MAGIC)] = MAGIC
         self._publish()
 
@@ -41,7 +41,9 @@ class Log:
         self.put(kind, encode(value))
 
     def close(self) -> None:
+        """Give back the room that was not used."""
         self._map.close()
+        self._file.truncate(self._used)
         self._file.close()
 
     def _publish(self) -> None:
