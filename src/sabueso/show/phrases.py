@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import shlex
 import signal
 from typing import Any
@@ -16,6 +17,8 @@ from ..stages import STAGES, rank_of
 ORIGIN, SYMPTOM, WARNED, OK = "ORIGIN", "symptom", "warned", "ok"
 NOT_REACHED, NOT_WATCHED = "not reached", "not watched"
 MOST_LISTED = 6
+MOST_ROWS = 50
+NAMED = ("module", "tensor", "estimator", "column", "row")
 
 
 def trail(diagnosis: Diagnosis) -> list[tuple[str, str]]:
@@ -63,13 +66,18 @@ def line(place: Place) -> str:
 
 def where(place: Place) -> list[str]:
     """The parts of a place besides file and line, in words, finest last."""
-    said = [
-        f"{key} {listing(value)}"
-        for key in ("module", "tensor", "estimator", "column", "row")
-        if (value := getattr(place, key)) is not None
-    ]
+    said = [named(key, value) for key in NAMED if (value := getattr(place, key)) is not None]
     said += [f"{key} {number(value)}" for key in ("step", "epoch", "rank") if (value := getattr(place, key)) is not None]
     return said
+
+
+def named(key: str, value: Any) -> str:
+    """`row 3`, `rows 3, 9`; of rows a place holds the first 50, so there may be more than it lists."""
+    several = isinstance(value, (list, tuple)) and len(value) > 1
+    said = listing(value)
+    if key == "row" and several and len(value) >= MOST_ROWS:
+        said = re.sub(r" and \d+ more$", " and many more", said)
+    return f"{key}{'s' if several else ''} {said}"
 
 
 def listing(value: Any) -> str:

@@ -51,19 +51,20 @@ def _result(finding: Finding, index: int, diagnosis: Diagnosis) -> dict[str, Any
         "ruleIndex": index,
         "level": LEVELS[finding.severity],
         "message": {"text": text},
-        "locations": [_location(finding)],
+        "locations": [_location(finding, diagnosis.run)],
         "rank": round(100 * finding.confidence, 1),
         "partialFingerprints": {"sabueso/v1": f"{finding.check}:{finding.place.file}:{finding.place.module}:{finding.place.column}"},
         "properties": {"place": finding.place.as_dict(), "verified": finding.verified, "stage": finding.stage},
     }
     if len(flow) > 1:
-        steps = [{"location": _location(f, f"{f.stage}: {f.check}. {f.says}"), "nestingLevel": min(n, 1)} for n, f in enumerate(flow)]
+        steps = [{"location": _location(f, diagnosis.run, f"{f.stage}: {f.check}. {f.says}"), "nestingLevel": min(n, 1)} for n, f in enumerate(flow)]
         result["codeFlows"] = [{"message": {"text": "from the cause to what it led to"}, "threadFlows": [{"locations": steps}]}]
     return result
 
 
-def _location(finding: Finding, text: str = "") -> dict[str, Any]:
-    file, _, cell = (finding.place.file or "").partition("#cell")
+def _location(finding: Finding, run: dict[str, Any], text: str = "") -> dict[str, Any]:
+    """Where a finding has no file of its own (a column, a module) it stands at the script: code scanning wants a file of each result."""
+    file, _, cell = (finding.place.file or _script(run)).partition("#cell")
     location: dict[str, Any] = {}
     if file:
         path = PurePath(file)
@@ -76,3 +77,7 @@ def _location(finding: Finding, text: str = "") -> dict[str, Any]:
     if text:
         location["message"] = {"text": text}
     return location
+
+
+def _script(run: dict[str, Any]) -> str:
+    return next((str(w) for w in run.get("command") or () if str(w).endswith((".py", ".ipynb"))), "")

@@ -150,9 +150,7 @@ def _culprit(finding: Finding, diagnosis: Diagnosis, on: Paper, around: int, mos
     yield from _wrapped(*phrases.proof(finding), on)
     explained = diagnosis.explained(finding)
     if explained:
-        said = dict.fromkeys(
-            f"{f.check} ({', '.join(p for p in (phrases.line(f.place) or f.stage, *phrases.where(f.place)[-1:]) if p)})" for f in explained
-        )
+        said = dict.fromkeys(f"{f.check} ({', '.join(p for p in (phrases.line(f.place) or f.stage, *phrases.where(f.place)[-1:]) if p)})" for f in explained)
         yield from _wrapped("explains", " · ".join(list(said)[: 3 if brief else 8]), on)
 
 
@@ -210,9 +208,7 @@ def _rival(finding: Finding, diagnosis: Diagnosis, on: Paper, everything: bool, 
 def _notes(diagnosis: Diagnosis, on: Paper, everything: bool) -> Iterator[str]:
     notes = [f for f in diagnosis.findings if f.severity == "note" and f.explained_by is None]
     for f in notes if everything else notes[:2]:
-        yield from _wrapped(
-            "note", f"{f.check}{' ' + spot if (spot := phrases.line(f.place)) else ''}: {f.says}", on, limit=0 if everything else 2
-        )
+        yield from _wrapped("note", f"{f.check}{' ' + spot if (spot := phrases.line(f.place)) else ''}: {f.says}", on, limit=0 if everything else 2)
     if len(notes) > 2 and not everything:
         yield from _wrapped("note", f"{len(notes) - 2} more: `sabueso show --all`", on)
 
@@ -251,6 +247,4 @@ def _wrapped(label: str, text: str, on: Paper, style: str = "", indent: int = LA
 def _fold(text: str, width: int) -> list[str]:
     """Wrapped, with the indentation of code kept on its further lines."""
     lead = text[: len(text) - len(text.lstrip())]
-    return textwrap.wrap(text, width, subsequent_indent=lead, break_long_words=False, break_on_hyphens=False, replace_whitespace=False) or [
-        ""
-    ]
+    return textwrap.wrap(text, width, subsequent_indent=lead, break_long_words=False, break_on_hyphens=False, replace_whitespace=False) or [""]
