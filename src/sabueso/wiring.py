@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from .catalogue import Check
 from .checks import broken, catalogue
 from .diagnose import diagnose
 from .diagnoses import Diagnosis
+from .errors import SabuesoError
 from .launch import child
 from .launch.cells import cells_of_shell, in_cell, keep_cells, read_cells
 from .launch.program import begin, finish
@@ -99,9 +100,9 @@ def kept(folder: Path) -> Diagnosis | None:
 
 @dataclass
 class Watched:
-    """What `watch()` gives: the diagnosis once the block ends."""
+    """What `watch()` gives: the diagnosis once the block ends; None where nothing could be recorded, or where an outer watch tells it."""
 
-    folder: Path
+    folder: Path | None = None
     diagnosis: Diagnosis | None = None
 
 
@@ -109,17 +110,21 @@ class Watched:
 def watch(*, dir: str | None = None, quiet: bool = False) -> Iterator[Watched]:
     """Watch the enclosed code in this very process, for notebooks and tests.
 
-    On leaving the block the diagnosis is in `.diagnosis` and, unless `quiet`, told on stderr. Raises RuntimeError if this process is
-    watched already (under `sabueso run` there is no need for it).
+    On leaving the block the diagnosis is in `.diagnosis` and, unless `quiet`, told below the cell or on stderr. Under `sabueso run` or
+    within another `watch()` the block is part of what is watched already. Raises ConfigError for a section that can't be used.
     """
     if child.active is not None:
-        raise RuntimeError("this process is watched already: leave out sabueso.watch() under `sabueso run`, and don't nest it")
+        yield Watched(child.active.folder)
+        return
     settings = config.load()
     settings.dir = dir or settings.dir
     chosen = settings.chosen(catalogue())
     folder, trouble = begin(sys.argv, Path(sys.argv[0] or "watch").stem or "watch", settings)
+    if trouble:
+        sys.stderr.write(f"sabueso: {trouble}\n")
     if folder is None:
-        raise RuntimeError(trouble)
+        yield Watched()
+        return
     told, began, outcome = Watched(folder), time.monotonic(), "succeeded"
     stop = _drain_beside(folder)
     waker = child.start(str(folder), settings.budget)
@@ -133,11 +138,21 @@ def watch(*, dir: str | None = None, quiet: bool = False) -> Iterator[Watched]:
         child.stop(waker)
         stop()
         finish(folder, outcome, 0 if outcome == "succeeded" else 1, time.monotonic() - began)
+        told.diagnosis = _conclude_in_place(folder, chosen, settings, quiet)
+
+
+def _conclude_in_place(folder: Path, chosen: dict[str, Check], settings: config.Config, quiet: bool) -> Diagnosis | None:
+    """The diagnosis of a watched block; what fails here is said and leaves the person's own exception alone."""
+    try:
         keep_cells(folder, cells_of_shell())
-        told.diagnosis = diagnose_run(folder, chosen, settings)
-        keep(told.diagnosis, folder)
-        if not quiet:
-            tell_in_place(told.diagnosis)
+        diagnosis = diagnose_run(folder, chosen, settings)
+    except SabuesoError as error:
+        sys.stderr.write(f"sabueso: {error}\n")
+        return None
+    keep(diagnosis, folder)
+    if not quiet:
+        tell_in_place(diagnosis)
+    return diagnosis
 
 
 def _drain_beside(folder: Path) -> Callable[[], None]:
@@ -157,7 +172,8 @@ def _drain_beside(folder: Path) -> Callable[[], None]:
     def stop() -> None:
         over.set()
         thread.join()
-        writer.close()
+        with suppress(Exception):  # a full disk: the run is read from its logs
+            writer.close()
         atexit.unregister(stop)
 
     atexit.register(stop)
