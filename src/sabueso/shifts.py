@@ -115,10 +115,19 @@ def harm(fact: Fact, others: list[Fact], segment: Segment | None = None) -> Harm
     change = truth.get("change")
     if change and change["error_after"] > 1.4 * change["error_before"]:
         return Harm(change["error_before"], change["error_after"], "rows before and after the break")
-    known = [o["truth"]["error"] for o in others if o is not fact and o["number"] == fact["number"] and (o.get("truth") or {}).get("rows", 0) >= 30]
+    known = [o["truth"]["error"] for o in others if o is not fact and o["number"] == fact["number"] and not o.get("training")
+             and (o.get("truth") or {}).get("rows", 0) >= 30 and "error" in o["truth"]]  # fmt: skip
     if "error" in truth and truth["rows"] >= 20 and known and truth["error"] > 1.4 * min(known):
-        return Harm(min(known), truth["error"], "another part of the rows, same model")
+        rate, noise = min(known), (min(known) / truth["rows"]) ** 0.5 if truth["kind"] == "label" else 0.0
+        if truth["error"] - rate > 4 * noise:
+            return Harm(rate, truth["error"], "another part of the rows, same model")
     return None
+
+
+def drifted(column: dict[str, Any], least: float = 0.1, sure: float = 1e-4) -> bool:
+    """Have all rows together moved? Rows that are merely sorted have a part that stands apart, and as a whole are as at fit."""
+    whole = drift.numbers(column["ref_counts"], column["cur_counts"])
+    return whole.effect >= least and whole.p < sure
 
 
 def together(fact: Fact, segment: Segment, overlap: float = 0.6) -> bool:

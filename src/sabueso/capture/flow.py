@@ -266,6 +266,7 @@ class Flow:
                  "fit_line": model.line, "classifier": model.classifier, "names": model.names, "fed_names": stream.names,
                  "width": len(model.columns), "fed_width": len(got), "named": model.named,
                  "made_by": model.made_by and model.made_by.told(), "fed_by": stream.made_by and stream.made_by.told(), "starts": stream.starts[:500]}  # fmt: skip
+        value["training"] = stream.rows == model.rows and bool(got) and all(_same(r, c) for r, c in zip(model.columns[:6], got))
         value["columns"] = [t for r, c in zip(model.columns, got) if (t := beside(r, c, rows)) is not None]
         if len(got) == len(model.columns):
             value["order"] = order_of(model.columns, got, value["columns"])
@@ -289,6 +290,14 @@ class Flow:
             found = drift.numbers(drift.count(target.stock, target.inner), drift.count(whole, target.inner))
             told |= {"target_mean": target.mean, "target_sd": target.sd, "effect": found.effect, "p": found.p}
         return told
+
+
+def _same(ref: Reference, column: np.ndarray) -> bool:
+    """Are these the rows of the fit?"""
+    if ref.text or column.dtype.kind == "O":
+        return ref.text == (column.dtype.kind == "O")
+    good = column[np.isfinite(column)] if column.dtype.kind == "f" else column
+    return len(good) == ref.count - ref.missing and (not len(good) or abs(float(good.mean()) - ref.mean) <= 1e-9 * (abs(ref.mean) + ref.sd))
 
 
 def _codes(owner: Any) -> list[str] | None:

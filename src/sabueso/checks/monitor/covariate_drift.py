@@ -9,7 +9,7 @@ from ...catalogue import check
 from ...drift import Moved
 from ...events import Fact
 from ...findings import Finding
-from ...shifts import Harm, Segment, harm, moved_by, segments, shown, together
+from ...shifts import Harm, Segment, drifted, harm, moved_by, segments, shown, together
 
 
 @check(stage="monitor", severity="warning", leads_to=("concept-drift", "label-drift"))
@@ -73,7 +73,7 @@ def covariate_drift(inputs: list[Fact], *, effect: float = 0.3, sure: float = 1e
     for fact in inputs:
         found = []
         for column in fact["columns"]:
-            if column["kind"] != "number" or "cur_counts" not in column:
+            if column["kind"] != "number" or "cur_counts" not in column or not drifted(column):
                 continue
             segment = next(s for s in segments(column) if s.counts is not None)
             moved = moved_by(column, segment)

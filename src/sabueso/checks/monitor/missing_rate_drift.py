@@ -72,6 +72,9 @@ def missing_rate_drift(inputs: list[Fact], *, rise: float = 0.2, times: float = 
             usual = ref["missing"] / max(ref["count"], 1)
             count = since["count"] if since else cur["count"]
             share = since["after"] if since else cur["missing"] / cur["count"]
+            whole = cur["missing"] / cur["count"]
+            if whole - usual < 0.25 * rise or drift.share(ref["missing"], ref["count"], cur["missing"], cur["count"]) > 1e-4:
+                continue  # rows that are merely sorted: all together they lack no more than at fit
             if share - usual < rise or share < times * usual or share * count < least:
                 continue
             if drift.share(ref["missing"], ref["count"], share * count, count) > 1e-6:

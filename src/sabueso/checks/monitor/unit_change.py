@@ -9,7 +9,7 @@ from typing import Any
 from ...catalogue import check
 from ...events import Fact
 from ...findings import Finding
-from ...shifts import Rescaled, Segment, harm, rescaled, segments, shown, together
+from ...shifts import Rescaled, Segment, drifted, harm, rescaled, segments, shown, together
 
 
 @check(stage="monitor", severity="error", leads_to=("covariate-drift", "concept-drift", "unscaled-input", "label-drift", "misleading-metric"))
@@ -67,7 +67,7 @@ def unit_change(inputs: list[Fact], *, least: int = 8, clear: float = 4.0) -> It
     told: set[tuple[int, str]] = set()
     for fact in inputs:
         for column in fact["columns"]:
-            if column["kind"] != "number" or (fact["number"], column["name"]) in told:
+            if column["kind"] != "number" or "cur_counts" not in column or not drifted(column) or (fact["number"], column["name"]) in told:
                 continue
             found = _rescaled(fact, column, inputs, least, clear)
             if found is not None:
