@@ -28,7 +28,11 @@ class Shield:
         self.values: list[tuple[Any, Any, int]] = []
         self.seen: set[int] = set()
         self.budget = MOST_OBJECTS
+        self.copied = 0
         self.keep_models(models)
+        for value in list(frame.f_locals.values()):  # a statement may write into the batch
+            if isinstance(value, torch.Tensor) and value.grad_fn is None and value.layout == torch.strided:
+                self.keep_tensor(value)
         for value in self.reachable(frame):
             self.keep(value, 3)
 
@@ -64,13 +68,9 @@ class Shield:
 
     def keep_models(self, models: list[Any]) -> None:
         """Buffers by copy; parameters by copy where they are not too large: a forward may write into either."""
-        total = 0
         for model in models:
             for tensor in [*model.buffers(), *model.parameters()]:
-                size = tensor.numel() * tensor.element_size()
-                total += size
-                copy = tensor.detach().clone() if total < MOST_COPIED and not tensor.is_meta else None
-                self.values.append((tensor, copy, tensor._version))
+                self.keep_tensor(tensor)
             for module in model.modules():
                 if id(module) not in self.seen:
                     self.seen.add(id(module))
@@ -81,12 +81,23 @@ class Shield:
                         elif state_of(value, self.torch) is not None:
                             self.generators.append((value, state_of(value, self.torch)))
 
+    def keep_tensor(self, tensor: Any) -> None:
+        """A tensor by copy, as long as there is room."""
+        if id(tensor) in self.seen or isinstance(tensor, self.torch.nn.parameter.UninitializedTensorMixin):
+            return
+        self.seen.add(id(tensor))
+        self.copied += tensor.numel() * tensor.element_size()
+        copy = tensor.detach().clone() if self.copied < MOST_COPIED and not tensor.is_meta else None
+        self.values.append((tensor, copy, tensor._version))
+
     def restore(self) -> None:
         """Everything as it was."""
         with self.torch.no_grad():
             for tensor, copy, version in self.values:
-                if tensor._version != version and copy is not None:
-                    tensor.copy_(copy)
+                if copy is not None and (tensor._version != version or not same(tensor, copy, self.torch)):
+                    tensor.data.copy_(copy)  # batch norm writes its moments without a new version; the graph in waiting must not see one
+                if tensor._version != version:
+                    self.torch._C._autograd._unsafe_set_version_counter((tensor,), (version,))
         for held, kept in self.dicts:
             if held.keys() != kept.keys() or any(held[k] is not kept[k] for k in kept):
                 held.clear()
@@ -98,6 +109,12 @@ class Shield:
         self.streams.restore(self.random)
         if self.cuda is not None:
             self.torch.cuda.set_rng_state_all(self.cuda)
+
+
+def same(a: Any, b: Any, torch: Any) -> bool:
+    """Equal to the last bit, NaN where NaN."""
+    a = a.detach()
+    return bool(torch.equal(a, b)) or (a.is_floating_point() and bool(((a == b) | (a.isnan() & b.isnan())).all()))
 
 
 def state_of(value: Any, torch: Any) -> Any:

@@ -54,9 +54,7 @@ class Zoom:
         told["seconds"] = round(time.perf_counter() - began, 3)
         return told
 
-    def _replay(
-        self, told: dict[str, Any], kind: str, loss: Any, batch: Any, models: list[Any], random: Any, frame: FrameType, torch: Any
-    ) -> None:
+    def _replay(self, told: dict[str, Any], kind: str, loss: Any, batch: Any, models: list[Any], random: Any, frame: FrameType, torch: Any) -> None:
         part = step_of(frame, batch, models, torch) or section(frame, lambda v: has_graph(v, torch))
         models = models or [v for v in frame.f_locals.values() if isinstance(v, torch.nn.Module)]
         for states in ([random] if random is not None else []) + [None]:  # None: the streams as they are now

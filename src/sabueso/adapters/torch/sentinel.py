@@ -16,6 +16,7 @@ import torch
 from ...capture.kernel import Kernel
 from ...capture.origin import is_users
 from ...capture.provenance import stops_of
+from ...capture.recorder import calm
 from .given import Given
 from .rows import frames_of, values_of
 from .watch import Watch
@@ -23,6 +24,7 @@ from .watch import Watch
 PART = "sentinel"
 MOST_LOOKS = 6  # steps that are taken apart in one run
 MOST_SECONDS = 30.0  # that this may take in all
+STAYS = 3  # further steps with such a loss, one after the other, are harm too, even if the parameters are finite
 
 
 class Sentinel:
@@ -44,6 +46,8 @@ class Sentinel:
         """Before the backward pass: floating scalars on the CPU, so that nothing waits for a device."""
         if self.done:
             return
+        if self.watch.loss is not None and self.suspect is None and math.isfinite(self.watch.loss):
+            return
         scalars = [t for t in tensors if torch.is_tensor(t) and t.numel() == 1 and t.device.type == "cpu" and t.is_floating_point()]
         wrong = next((t for t in scalars if not math.isfinite(t.item())), None)
         if wrong is None:
@@ -53,6 +57,10 @@ class Sentinel:
             self.look("loss", wrong)
         elif self.suspect["bare"]:
             self.confirm()  # a loop without an optimizer whose loss has not come back
+        elif self.suspect["stepped"]:
+            self.suspect["again"] += 1
+            if self.suspect["again"] >= STAYS:
+                self.confirm()
 
     def after_backward(self, tensors: tuple[Any, ...], arguments: Any) -> None:
         """After it: the gradients of all that the optimizers hold, in one pass."""
@@ -119,7 +127,8 @@ class Sentinel:
         zoom = self.recorder.shared.get("zoom")
         told: dict[str, Any] = {"births": [], "ran": False, "why": "no replay"}
         if zoom is not None:
-            told = zoom.look(kind, loss, batch, models, self.random, frame)
+            with calm():
+                told = zoom.look(kind, loss, batch, models, self.random, frame)
         self.seconds += told.get("seconds", 0.0)
         value = loss.item() if loss.numel() == 1 and loss.device.type == "cpu" else None
         facts = self.given.facts(told, batch, models, frames_of(frame))
@@ -128,7 +137,7 @@ class Sentinel:
             self.attribute(birth, frame)
         told = {**told, "births": births, "kind": kind, "value": None if value is None else str(value), "given": facts}
         bare = not self.watch.optimizers
-        self.suspect = {"told": told, "bare": bare, "stepped": False, "step": self.watch.step, "epoch": self.recorder.epoch}
+        self.suspect = {"told": told, "bare": bare, "stepped": False, "again": 0, "step": self.watch.step, "epoch": self.recorder.epoch}
 
     def models(self, frame: FrameType) -> list[Any]:
         """Models that the program called, and modules in the frames of the step."""
