@@ -23,7 +23,7 @@ UNITS = {
     33.8639: "inHg and hPa", 1.01325: "atm and bar", 10.7639: "m2 and square feet", 4046.86: "acres and m2", 2.47105: "ha and acres",
     57.29578: "degrees and radians", 60.0: "minutes and seconds or hours", 3600.0: "hours and seconds", 24.0: "days and hours",
     1440.0: "days and minutes", 86400.0: "days and seconds", 7.0: "weeks and days", 12.0: "years and months", 365.25: "years and days",
-    10.0: "a tenfold prefix", 100.0: "per cent and a share, or cm and m", 1000.0: "a thousandfold prefix", 1e6: "a millionfold prefix",
+    10.0: "a tenfold prefix", 100.0: "a hundredfold prefix, as in hPa and Pa", 1000.0: "a thousandfold prefix", 1e6: "a millionfold prefix",
     1024.0: "KiB and bytes", 1.35962: "kW and metric horse power", 3.412: "W and BTU/h", 427.0: "kcal and kgm",
 }  # fmt: skip
 AFFINE = ((1.8, 32.0, "Celsius and Fahrenheit"), (1.0, 273.15, "Celsius and kelvin"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -12,14 +13,14 @@ from ..capture.numbering import renumbered
 from ..capture.recorder import Recorder, guarded
 
 LIBRARIES = ("json",)
-PROVIDES = ("label_codes",)
+PROVIDES = ("label_codes", "moments")
 MOST = 500  # calls looked at
 
 
 def install(recorder: Recorder) -> Callable[[], None]:
     """Hook dump and dumps."""
     patches, guard, json = Patches(), guarded("json", recorder), sys.modules["json"]
-    calls = [0]
+    calls = [0, 0]
 
     def dumped(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         calls[0] += 1
@@ -29,6 +30,16 @@ def install(recorder: Recorder) -> Callable[[], None]:
         if found is not None:
             recorder.fact("label_codes", {**found, "how": "stored"}, stage="deploy")
 
+    def loaded(token: Any, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        calls[1] += 1
+        if calls[1] <= MOST and isinstance(result, dict) and direct():
+            # NumPy is loaded by then or has no part in the program: moments of columns without it are no business of ours
+            if "numpy" in sys.modules:
+                importlib.import_module("sabueso.capture.moments").keep(recorder, result)
+
+    if recorder.wants("moments"):
+        patches.around(json, "load", None, guard(loaded))
+        patches.around(json, "loads", None, guard(loaded))
     if recorder.wants("label_codes"):
         patches.around(json, "dump", guard(dumped), None)
         patches.around(json, "dumps", guard(dumped), None)

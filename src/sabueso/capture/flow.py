@@ -17,6 +17,7 @@ import numpy as np
 from .. import drift
 from .clock import links_of, offsets_now
 from .columns import Reference, beside, columns, names_of, positions, reference
+from .moments import look, of_scaler
 from .naming import names_by_value
 from .order import order_of
 from .origin import user_line
@@ -70,6 +71,7 @@ class Flow:
     def fitted(self, owner: Any, x: Any, y: Any = None, names: list[str] | None = None, again: bool = False) -> Model:
         """A fit begins, on these rows; `again` where it goes on from the last one."""
         began = time.perf_counter()
+        look(self.recorder)
         model = self.model(owner)
         model.fits += not again
         model.loaded = ""
@@ -119,6 +121,7 @@ class Flow:
         if got is None or not all(c.dtype.kind in "iufb" for c in got):
             return
         if not model.batches:
+            look(self.recorder)
             model.file, model.line = user_line()
         model.batches.append([np.array(c[:CALL_ROWS], dtype=np.float32) for c in got])
         model.rows += len(got[0])
@@ -128,6 +131,8 @@ class Flow:
         began = time.perf_counter()
         model = self.model(owner, make=False)
         if model is None or x is None:
+            if x is not None:
+                of_scaler(self.recorder, owner, x)
             return None
         stream = self._stream(model, method)
         if stream is None:

@@ -9,11 +9,11 @@ from typing import Any
 from ...catalogue import check
 from ...events import Fact
 from ...findings import Finding
-from ...shifts import Rescaled, Segment, drifted, harm, rescaled, segments, shown, together
+from ...shifts import Rescaled, Segment, drifted, harm, rescaled, segments, shown, together, unit_of
 
 
-@check(stage="monitor", severity="error", leads_to=("covariate-drift", "concept-drift", "unscaled-input", "label-drift", "misleading-metric"))
-def unit_change(inputs: list[Fact], *, least: int = 8, clear: float = 4.0) -> Iterator[Finding]:
+@check(stage="monitor", severity="error", leads_to=("covariate-drift", "saturated-units", "not-learning", "preprocess-skew", "concept-drift", "unscaled-input", "label-drift", "misleading-metric"))
+def unit_change(inputs: list[Fact] = None, moments: list[Fact] = None, *, least: int = 8, clear: float = 4.0) -> Iterator[Finding]:
     """A column comes in another unit than the one that the model learnt.
 
     What it means
@@ -65,7 +65,9 @@ def unit_change(inputs: list[Fact], *, least: int = 8, clear: float = 4.0) -> It
     Polyzotis et al., Data validation for machine learning, 2019.
     """
     told: set[tuple[int, str]] = set()
-    for fact in inputs:
+    for fact in moments or []:
+        yield from _stored(fact, clear)
+    for fact in inputs or []:
         for column in fact["columns"]:
             if column["kind"] != "number" or "cur_counts" not in column or not drifted(column) or (fact["number"], column["name"]) in told:
                 continue
@@ -73,6 +75,26 @@ def unit_change(inputs: list[Fact], *, least: int = 8, clear: float = 4.0) -> It
             if found is not None:
                 told.add((fact["number"], column["name"]))
                 yield _finding(fact, column, *found)
+
+
+def _stored(fact: Fact, clear: float) -> Iterator[Finding]:
+    """Columns whose stored mean and spread are both the table's times one factor that is known between units."""
+    for c in fact["columns"]:
+        if not c["mean"] or not c["sd"] or not c["table_mean"] or not c["table_sd"] or c["table_mean"] * c["mean"] < 0:
+            continue
+        factor, spread = c["table_mean"] / c["mean"], c["table_sd"] / c["sd"]
+        unit, name = unit_of(factor, c["column"]), c["column"]
+        if abs(math.log(factor)) < math.log(clear) or abs(math.log(spread / factor)) > math.log(1.35) or not unit:
+            continue
+        holder = "the stored moments" if fact["how"] == "file" else f"the {fact['how']}"
+        yield Finding(
+            says=f"{name} is {shown(factor)} times what {holder} say of it ({unit}): scaled with them it lies near "
+            f"{shown((c['table_mean'] - c['mean']) / c['sd'])} in place of 0",
+            place=fact.place.but(column=name, stage="preprocess"), stage="preprocess",
+            evidence=[(f"mean of {name} as stored", shown(c["mean"]), None), (f"mean of {name} in the table", shown(c["table_mean"]), shown(c["mean"])),
+                      (f"spread of {name} as stored", shown(c["sd"]), None), (f"spread of {name} in the table", shown(c["table_sd"]), shown(c["sd"]))],
+            remedy=f"bring {name} to the unit of the stored moments ({name} / {shown(factor)}), or store them anew", confidence=0.96, verified="fact",
+        )  # fmt: skip
 
 
 def _rescaled(fact: Fact, column: dict[str, Any], inputs: list[Fact], least: int, clear: float) -> tuple[Segment, Rescaled] | None:
