@@ -136,6 +136,18 @@ def harm(training: Training) -> Harm | None:
     return None
 
 
+def harmed(train_loss: Iterable[Series], targets: Iterable[Fact] | None, least: float = 0.2) -> tuple[str, Any, Any] | None:
+    """The number that shows that no training of the run got anywhere; None where one did, or where it can't be said."""
+    runs = trainings(train_loss, targets or ())
+    known = [t for t in runs if t.learnt is not None]
+    if any(t.learnt is not None and t.learnt >= least for t in known) or not runs:
+        return None
+    if known:
+        return ("share of the loss of the best constant answer that training got rid of", round(known[0].learnt or 0.0, 3), "most of it")
+    broken = harm(runs[0])
+    return broken.evidence[0] if broken is not None else None
+
+
 def jump(training: Training, times: float = 20.0) -> int | None:
     """Index of the first loss above `times` the median of those before it (and of their spread); None if there is none."""
     losses = np.abs(training.losses)
@@ -172,7 +184,7 @@ def matrices(initial_weights: Fact) -> set[str]:
     return {
         p["path"]
         for p in initial_weights["parameters"]
-        if len(p["shape"]) >= 2 and min(p["shape"][:2]) > 1 and p["trainable"] and p["class"] not in ("Embedding", "EmbeddingBag") and p["std"] > 0
+        if len(p["shape"]) >= 2 and p["trainable"] and p["class"] not in ("Embedding", "EmbeddingBag") and p["std"] > 0
     }
 
 

@@ -27,7 +27,8 @@ STEPS = 20
 SECONDS, SHARE = 2.0, 0.05  # at most the larger of the two: seconds, share of the run
 FAITHFUL = 0.1  # how far the second loss of the replay may lie from the program's own (dropout draws anew)
 FELL = 0.7  # a loss that ended below this share of where it began needs no experiment
-GAIN = 0.9
+GAIN = 0.9  # with the change the loss ends below that part of what it ends at without, if both fall
+FALLS = 0.99  # of where it began
 
 
 class Kept:
@@ -75,8 +76,7 @@ class Experiment:
 
     def backward(self, tensors: tuple[Any, ...], _: Any) -> None:
         """Note the loss; keep the batch where loss, prediction and target belong together."""
-        if len(tensors) == 1 and torch.is_tensor(tensors[0]) and tensors[0].device.type == "cpu" and tensors[0].numel() == 1:
-            value = float(tensors[0].detach())
+        if (value := self.watch.loss) is not None:
             self.harmed = self.harmed or not math.isfinite(value)
             self.last.append(value)
             if len(self.first) < 5:
@@ -147,11 +147,12 @@ class Experiment:
             return
         rate = self.settings.get("lr")
         rate = float(rate) if isinstance(rate, (int, float)) else None
-        for change in ("learning rate / 10", "gradients clipped", "inputs standardised"):
+        for change in ("learning rate / 10", "learning rate / 100", "gradients clipped", "inputs standardised"):
             now = self.run(change, until, was["steps"]) if time.monotonic() < until else None
             if now is None or now["steps"] < was["steps"]:
                 continue
-            better = math.isfinite(now["loss"]) and not now["loss"] >= GAIN * was["loss"] and now["loss"] < was["first"]
+            falls = math.isfinite(now["loss"]) and now["loss"] < FALLS * was["first"]
+            better = falls and (not was["loss"] < was["first"] or now["loss"] < GAIN * was["loss"])
             how = f"the first {was['steps']} steps again on a copy, {len(self.kept)} batches: {change}"
             value = {"change": change, "steps": was["steps"], "before": was["loss"], "after": now["loss"], "began": was["first"], "helps": better, "how": how,
                      "rate": rate}  # fmt: skip
@@ -164,8 +165,9 @@ class Experiment:
         scale = moments(self.kept) if change == "inputs standardised" else None
         if change == "inputs standardised" and scale is None:
             return None
-        for group in optimizer.param_groups if change == "learning rate / 10" else ():
-            group["lr"] = group["lr"] / 10
+        divisor = int(change.rpartition("/ ")[2]) if change and change.startswith("learning rate") else 1
+        for group in optimizer.param_groups if divisor > 1 else ():
+            group["lr"] = group["lr"] / divisor
         seen: list[float] = []
         for step in range(steps):
             if time.monotonic() > until and step >= 4:

@@ -12,10 +12,10 @@ from collections import deque
 from statistics import median
 from typing import Any
 
+import numpy as np
 import torch
 
-from .lines import here
-from .rows import frames_of
+from .rows import frames_of, held
 from .trace import is_plain
 from .watch import Watch
 
@@ -26,6 +26,8 @@ FEWEST = 3
 MOST_TOLD = 5
 DEEP = 12  # nodes of the graph between the loss and what it reduces
 MOST_VALUES = 2_000_000
+MOST_NODES = 4000
+FAR = 100.0  # spreads (of 98 in 100 values) from the median: no heavy tail that a model is trained on bare reaches that by one value alone
 
 
 class Spikes:
@@ -38,12 +40,11 @@ class Spikes:
 
     def backward(self, tensors: tuple[Any, ...], _: Any) -> None:
         """Is this loss out of line?"""
-        if self.told >= MOST_TOLD or len(tensors) != 1 or not torch.is_tensor(tensors[0]) or tensors[0].device.type != "cpu" or tensors[0].numel() != 1:
+        if self.told >= MOST_TOLD or self.watch.loss is None:
             return
-        value = abs(float(tensors[0].detach()))
-        line = here()
+        value, line = abs(self.watch.loss), self.watch.loss_line
         recent = self.recent.setdefault(line, deque(maxlen=RECENT))
-        if len(recent) >= FEWEST and not value <= TIMES * max(usual := median(recent), 1e-12) and value > 20 * max(recent):
+        if len(recent) >= FEWEST and not value <= 20 * max(recent) and value > TIMES * max(usual := median(recent), 1e-12):
             self.told += 1
             self.tell(tensors[0], value, usual, line)
         elif not recent or len(recent) < FEWEST:
@@ -72,6 +73,9 @@ class Spikes:
             total = float(terms.sum())
             share = float(terms[order[0]]) / total if total > 0 and math.isfinite(total) else None
             told |= {"rows_in_batch": len(terms), "node": rows["node"], "top": order, "share": share, "median_term": float(terms.median())}
+            rows["input"] = given(loss, len(terms))
+            if rows["input"] is not None and rows["input"].dim() == 2:
+                told |= extreme(rows["input"].double(), order[0])
             for name in ("prediction", "target"):
                 if rows[name] is not None:
                     values = rows[name].reshape(len(terms), -1)
@@ -82,13 +86,53 @@ class Spikes:
         self.recorder.fact("loss_spike", told, step=self.watch.step, stage="train", **(line.place if line else {}))
 
     def located(self, rows: dict[str, Any], positions: list[int]) -> dict[str, Any]:
-        """Where these rows of the batch stand in the data as read."""
-        finder = self.watch.parts.get("rows")
-        tensors = {n: rows[n] for n in ("target",) if rows[n] is not None and rows[n].dim()}
-        if finder is None or not tensors:
-            return {}
-        spot = finder.locate(tensors, positions, frames_of(sys._getframe(1)))
-        return {"spot": spot.as_dict()} if spot is not None else {}
+        """Where these rows of the batch stand in the data as read, and in which column the outlier is."""
+        finder, frames = self.watch.parts.get("rows"), frames_of(sys._getframe(1))
+        tensors = {n: rows[n] for n in ("target", "input") if rows[n] is not None and rows[n].dim()}
+        spot = None
+        for names in (("input", "target"), ("target",)) if finder is not None else ():
+            part = {n: tensors[n] for n in names if n in tensors}
+            spot = spot or (finder.locate(part, positions, frames) if part else None)
+        told = spot.as_dict() if spot is not None else {}
+        if (far := outlier(frames)) is not None and (not told or told["rows"] == [far["row"]]):
+            told = {"rows": [far["row"]], "array": told.get("array"), "table": told.get("table") or far["table"], **told, "column": far["column"]}
+            told["value"], told["others"] = far["value"], far["others"]
+        return {"spot": told} if told else {}
+
+
+def outlier(frames: list[Any]) -> dict[str, Any] | None:
+    """The one column of the tables at hand with a value far beyond all others, where there is but one such value."""
+    found = []
+    for array in held(frames):
+        if array.column is None or array.values.dtype.kind not in "fi" or not 20 <= len(array.values) <= MOST_VALUES:
+            continue
+        values = array.values.astype(float)
+        values = values[np.isfinite(values)]
+        middle = np.median(values) if len(values) else 0.0
+        low, high = np.quantile(values, [0.01, 0.99]) if len(values) else (0.0, 0.0)
+        off = np.abs(values - middle)
+        if high > low and len(values) == len(array.values) and off.max() > FAR * (high - low) and (off > FAR * (high - low)).sum() == 1:
+            at = int(np.argmax(off))
+            found.append({"column": array.column, "row": at, "table": array.name, "value": float(values[at]), "others": [float(low), float(high)]})
+    same = {(f["column"], f["value"]) for f in found}
+    return max(found, key=lambda f: f["row"]) if len(same) == 1 else None
+
+
+def given(loss: Any, rows: int) -> Any:
+    """The rows that the first layer was given, as a node of the graph keeps them."""
+    queue, seen = [loss.grad_fn], set()
+    for node in queue:
+        name = type(node).__name__
+        for kind, field, edge in (("Addmm", "mat1", 1), ("Mm", "self", 0), ("Convolution", "input", 0)):
+            if name.startswith(kind) and len(node.next_functions) > edge and node.next_functions[edge][0] is None:
+                tensor = saved(node, field)
+                if tensor is not None and tensor.dim() and tensor.shape[0] == rows:
+                    return tensor
+        for after, _ in node.next_functions:
+            if after is not None and id(after) not in seen and len(seen) < MOST_NODES:
+                seen.add(id(after))
+                queue.append(after)
+    return None
 
 
 def reduced(loss: Any) -> dict[str, Any] | None:
@@ -123,6 +167,14 @@ def terms_of(node: Any, name: str) -> tuple[Any, Any, Any]:
         error = saved(node, "self")
         return (error.double().square(), None, None) if error is not None else (None, None, None)
     return None, None, None
+
+
+def extreme(batch: Any, row: int) -> dict[str, Any]:
+    """The input column in which a row lies farthest from the others of its batch, in spreads of nine rows in ten."""
+    ends = torch.quantile(batch[:4096, :2000], torch.tensor([0.05, 0.5, 0.95], dtype=torch.float64), dim=0)
+    off = (batch[row, :2000] - ends[1]).abs() / (ends[2] - ends[0]).clamp(min=1e-12)
+    at = int(off.argmax())
+    return {"input_column": at, "input": float(batch[row, at]), "input_range": [float(ends[0, at]), float(ends[2, at])], "input_off": float(off[at])}
 
 
 def saved(node: Any, name: str) -> Any:

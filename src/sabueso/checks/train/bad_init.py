@@ -12,7 +12,6 @@ from ...events import Fact, Series
 from ...findings import Finding
 from ...learning import harm, matrices, trainings
 
-
 LEADS_TO = ("not-learning", "saturated-units", "vanishing-gradient", "exploding-gradient", "nonfinite-loss", "dead-units", "learning-rate-too-high")
 
 
@@ -112,7 +111,7 @@ def bad_init(
 def gains_of(began: Fact) -> list[tuple[float, dict[str, Any]]]:
     """(spread times the root of the number of inputs, parameter) of each weight matrix."""
     wanted = matrices(began)
-    return [(p["std"] * fan_of(p) ** 0.5, p) for p in began["parameters"] if p["path"] in wanted and not p["alike"]]
+    return [(p["std"] * fan_of(p) ** 0.5, p) for p in began["parameters"] if p["path"] in wanted and not p["alike"] and min(p["shape"][:2]) > 1]
 
 
 def fan_of(p: dict[str, Any]) -> int:

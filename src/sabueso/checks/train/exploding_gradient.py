@@ -25,11 +25,11 @@ def exploding_gradient(
 
     What it means
     -------------
-    Either one row of the data (a target or an input far beyond all others) makes up nearly the whole loss of its batch, or the gradient
-    grows as it is carried back through the steps of a recurrent net, since the same matrix is applied again and again.
+    Either one row (a target or an input far beyond all others) makes up nearly the whole loss of its batch, or the gradient grows on its
+    way back through the steps of a recurrent net, since the same matrix is applied again and again.
     Why it is bad
     -------------
-    The step is as large as the gradient. The weights that were learnt are lost, and often everything is NaN from then on.
+    The step is as large as the gradient: what was learnt is lost, often everything is NaN from then on.
     Evidence
     --------
     Only of a harmed training. A row: a loss of a hundred times the median before it, nine tenths of it from one row (heavy tails reach some
@@ -99,23 +99,28 @@ def by_row(spikes: list[Fact], training: Training, share: float) -> Fact | None:
 
 
 def of_row(spike: Fact, wrong: Harm) -> Finding:
-    """Name the row by its place in the data as read, with its target beside those of the others."""
+    """Name the row by its place in the data as read, with what is extreme in it."""
     spot: dict[str, Any] = spike.get("spot") or {}
     rows = spot.get("rows") or []
     row = rows[0] if len(rows) == 1 else rows or None
     array = spot.get("table") or spot.get("array") or "the batch"
-    target, usual = (spike.get("target") or [None])[0], spike.get("target_range")
     evidence = [
         ("loss of the step", spike["loss"], f"about {spike['usual']:.4g}, the median before it"),
         ("share of it that one row makes up", spike["share"], f"about {1 / spike['rows_in_batch']:.3f}"),
     ]
     which = f"row {row} of {array}" if row is not None else f"row {spike['top'][0]} of the batch"
     says = f"{which} alone makes the loss {spike['loss']:.3g}"
-    if target is not None and usual:
-        evidence.append((f"target of {which}", target, f"{usual[0]:.4g} to {usual[1]:.4g} for nine rows in ten of its batch"))
-        says = f"the target of {which} is {target:.6g} where others lie between {usual[0]:.3g} and {usual[1]:.3g}: it alone makes the loss {spike['loss']:.3g}"
+    for name in ("target", "input"):
+        value, usual = spike.get(name), spike.get(f"{name}_range")
+        value = value[0] if isinstance(value, list) else value
+        if value is not None and usual and abs(value - sum(usual) / 2) > 10 * (usual[1] - usual[0]):
+            evidence.append((f"{name} of {which}", value, f"{usual[0]:.4g} to {usual[1]:.4g} for nine rows in ten of its batch"))
+            says = f"the {name} of {which} is {value:.6g}, others lie between {usual[0]:.3g} and {usual[1]:.3g}: it alone makes the loss {spike['loss']:.3g}"
+            break
+    if spot.get("value") is not None:
+        evidence.append((f"{spot['column']} of that row", spot["value"], f"{spot['others'][0]:.4g} to {spot['others'][1]:.4g}"))
     evidence.append(("afterwards", wrong.says, "a loss that falls"))
-    place = spike.place.but(row=row, column=spot.get("column"), tensor=spot.get("array") or None)
+    place = spike.place.but(row=row, column=spot.get("column"), tensor=spot.get("array"))
     remedy = f"correct or leave out {which}; smooth_l1_loss or clipped gradients would have survived it"
     return Finding(f"{says}; {wrong.says}", place, evidence, remedy, confidence=0.95 if row is not None else 0.85, verified="fact")
 
