@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..capture import content, encoding, matching, ordering, spelling, summarise, tables
+from ..capture import content, encoding, infinities, matching, ordering, spelling, summarise, tables
 from ..capture.around import Patches
 from ..capture.recorder import Recorder, guarded
 
@@ -98,9 +98,13 @@ def _changed(recorder: Recorder) -> Any:
 
     def changed(token: Any, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         frame = args[0]
-        if result.height != frame.height or not recorder.wants("text_encoded"):
+        if result.height != frame.height:
             return
         after = result.schema
+        if recorder.wants("nonfinite_found"):
+            for name in [c for c, d in after.items() if d.is_float() and c not in frame.schema][:50]:
+                if result.get_column(name).is_infinite().any():
+                    infinities.of(recorder).placed(result, name, summarise.column(result, name))
         for name, dtype in frame.schema.items():
             if str(dtype) in ("String", "Categorical") and name in after and after[name].is_numeric() and recorder.once("changed", name, result.height):
                 encoding.look(recorder, name, summarise.column(frame, name), summarise.column(result, name), "with_columns")

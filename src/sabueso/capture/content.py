@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import encoding, fits, infinities, naming, summarise, tabled
+import numpy as np
+
+from . import encoding, fits, infinities, naming, summarise, tabled, tables
 from .recorder import Recorder
 
 MOST_NAMED = 40  # columns of an array whose names are looked for in the tables at hand
@@ -24,21 +26,32 @@ def used(recorder: Recorder, estimator: Any, x: Any, y: Any) -> None:
     infinities.of(recorder).reached(x, y)
     columns = names_of(recorder, x)
     target = names_of(recorder, y)
-    if columns is None and target is None:
-        return
     kind = type(estimator).__name__
-    if recorder.once("table_used", kind, tuple(columns or ()), tuple(target or ())):
+    if recorder.once("table_used", kind, tuple(columns or ()), tuple(target or ()), summarise.height(x)):
         told = {"estimator": kind, "columns": (columns or [])[:300], "target": target[0] if target else None, "rows": summarise.height(x)}
-        recorder.fact("table_used", {**told, "gaps": gaps_of(x)})
+        gaps = gaps_of(x, columns)
+        recorder.fact("table_used", {**told, "gaps": gaps, "gap_rows": gap_rows(recorder, x, gaps)})
 
 
-def gaps_of(x: Any) -> dict[str, int]:
-    """Missing values by column of a frame that a model is given."""
+def gaps_of(x: Any, names: list[str] | None) -> dict[str, int]:
+    """Missing values by column of what a model is given."""
     if summarise.library(x) == "pandas" and hasattr(x, "columns"):
         return {str(c): int(n) for c, n in x.isna().sum().items() if n}
-    if summarise.library(x) == "polars" and hasattr(x, "null_count"):
-        return {c: int(n) for c, n in x.null_count().row(0, named=True).items() if n} if summarise.is_frame(x) else {}
+    if summarise.library(x) == "polars" and summarise.is_frame(x):
+        return {c: int(n) for c, n in x.null_count().row(0, named=True).items() if n}
+    if summarise.library(x) == "numpy" and x.dtype.kind == "f" and x.ndim == 2 and x.size <= 20_000_000:
+        return {(names[i] if names else str(i)): int(n) for i, n in enumerate(np.isnan(x).sum(axis=0)) if n}
     return {}
+
+
+def gap_rows(recorder: Recorder, x: Any, gaps: dict[str, int]) -> list[int]:
+    """The first rows as read with a gap in the column that has most."""
+    worst = max(gaps, key=lambda c: gaps[c], default=None)
+    if worst is None or not summarise.is_frame(x):
+        return []
+    held = summarise.column(x, worst)
+    empty = np.array([v is None for v in held.tolist()]) if held.dtype.kind == "O" else np.isnan(held.astype(np.float64))
+    return tables.of(recorder).rows(x, np.flatnonzero(empty))[1]
 
 
 def names_of(recorder: Recorder, x: Any) -> list[str] | None:

@@ -49,10 +49,21 @@ class Infinities:
 
     def reached(self, x: Any, y: Any) -> None:
         """A model is about to be given features and labels: do they hold what was born here?"""
-        for part in (x, y):
-            for name, held in self._born_in(part).items():
+        for part, what in ((x, "X"), (y, "y")):
+            born = self._born_in(part)
+            for name, held in (born or self._unborn(part, what)).items():
                 if self.recorder.once("nonfinite_reached", name):
                     self.recorder.fact("nonfinite_found", {**held, "reaches": "fit"}, column=name, row=held["rows"])
+
+    def _unborn(self, part: Any, what: str) -> dict[str, dict[str, Any]]:
+        """Infinities whose origin was not seen, in an array that a model is given."""
+        if summarise.library(part) != "numpy" or part.dtype.kind != "f" or not np.isinf(part).any():
+            return {}
+        flat = part.reshape(len(part), -1)
+        worst = int(np.isinf(flat).sum(axis=0).argmax())
+        rows = np.flatnonzero(np.isinf(flat[:, worst]))
+        name = what if flat.shape[1] == 1 else f"{what}[:, {worst}]"
+        return {name: {"where": "array", "tensor": name, "rows": tables.first(rows), "row_count": len(rows), "count": int(np.isinf(part).sum()), "nan": 0, "inf": len(rows)}}
 
     def _born_in(self, part: Any) -> dict[str, dict[str, Any]]:
         """The remembered columns that are in a table, named column or array, still not finite."""

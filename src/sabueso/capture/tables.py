@@ -120,9 +120,9 @@ def most_distinct(frame: Any, names: list[str]) -> list[str]:
     for at, name in enumerate(names[:60]):
         try:
             values = summarise.column(frame, name) if isinstance(some, slice) else head(frame, name, some)
+            distinct = len({v for v in values.tolist() if v is not None and v == v}) / max(len(values), 1)
         except Exception:  # a column of nested values
             continue
-        distinct = len({v for v in values.tolist() if v == v and v is not None}) / max(len(values), 1)
         if distinct > 1.5 / max(len(values), 1):
             found.append((-round(distinct, 2), at, name))
     return [name for _, _, name in sorted(found)[:MOST_COLUMNS]]

@@ -64,7 +64,11 @@ def missing_values(
     pandas user guide, "Copy-on-Write (CoW)".
     """
     refused = next((c for c in crash or () if "contains NaN" in c.get("message", "") or "NaN" in c.get("message", "")), None)
-    yield from lost_fills(list(fill_lost or ()), refused, list(table_used or ()))
+    lost = list(lost_fills(list(fill_lost or ()), refused, list(table_used or ())))
+    yield from lost
+    given = [f for f in table_used or () if f.get("gaps") and (refused is None or f.order < refused.order)]
+    if refused is not None and given and not lost:
+        yield never_filled(given[-1], refused)
     for fact in coerced or ():
         if fact["lost"] >= least * fact["rows"] and fact["numbers"] > 0.8:
             yield forced(fact)
@@ -88,6 +92,19 @@ def lost_fills(facts: list[Fact], refused: Fact | None, used: list[Fact]) -> Ite
             remedy=f"Assign the result: {first['owner']} = {first['owner']}.{first['method']}(..).",
             confidence=0.95, verified="fact", covers=("nonfinite-values", "nonfinite-loss"),
         )  # fmt: skip
+
+
+def never_filled(given: Fact, refused: Fact) -> Finding:
+    """Gaps that nothing fills and the model refuses."""
+    gaps = dict(sorted(given["gaps"].items(), key=lambda t: -t[1]))
+    columns = list(gaps)
+    return Finding(
+        says=f"{given['estimator']} is given {sum(gaps.values())} gaps in {', '.join(columns[:4])}, which nothing has filled, and refuses them.",
+        place=refused.place.but(column=columns if len(columns) > 1 else columns[0], row=given.get("gap_rows") or None, stage="preprocess"),
+        evidence=[*[(f"gaps in {c}", n, 0) for c, n in list(gaps.items())[:4]], ("rows given", given["rows"], None)],
+        remedy="Fill them with what the training rows say (SimpleImputer in the pipeline), or use a model that takes gaps (HistGradientBoosting).",
+        confidence=0.9, verified="fact", covers=("nonfinite-values",),
+    )  # fmt: skip
 
 
 def forced(fact: Fact) -> Finding:
