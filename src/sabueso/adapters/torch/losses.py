@@ -74,6 +74,9 @@ class Losses:
         for key in ("log_target", "log_input", "label_smoothing", "beta", "delta"):
             if key in kwargs:
                 value[key] = kwargs[key]
+        sources = self.watch.parts.get("sources")
+        if sources is not None and value["target"].get("outside_unit", 0) > 0.05 and len(value["target"]["shape"]) > 1 and name.startswith("binary"):
+            value["source"] = sources.source(target)
         self.calls.append((made, value))
         self.watch.tell("on_loss_call", LossCall(name, prediction, target, made, value))
         if self.watch.evaluating and not torch.is_grad_enabled():
@@ -250,7 +253,7 @@ def install(watch: Watch) -> None:
     losses = Losses(watch)
     watch.parts["losses"] = losses
     watch.hang("on_operation", PART, losses.operation)
-    watch.hang("on_backward", PART, losses.backward)
+    watch.hang("on_backward", PART, losses.backward, sampled=True)
     watch.hang("on_arm", PART, losses.clear)
     watch.hang("on_disarm", PART, losses.clear)
 
