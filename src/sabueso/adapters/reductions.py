@@ -15,6 +15,7 @@ from ..capture.recorder import Recorder, guarded
 LIBRARIES = ("numpy",)
 PROVIDES = ("hand_metric", "hand_broadcast")
 MOST_LINES = 200  # lines whose means are looked at; each with so many values
+MOST_SQUARES = 12
 MOST_TRIES = 400
 THROUGH = ("numpy/_core/fromnumeric.py", "numpy/_core/_methods.py", "numpy/lib/_function_base_impl.py", "numpy/_core/_internal.py")
 
@@ -25,12 +26,16 @@ class Reductions:
     def __init__(self, recorder: Recorder) -> None:
         self.recorder, self.lines = recorder, {}
         self.outer: Any = None
+        self.squares: dict[Any, int] = {}
         recorder.at_exit(self.finish)
 
     def mean(self, token: Any, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """numpy's own mean returned, called by np.mean or by a method."""
         x = args[0] if args else None
         if type(x).__name__ != "ndarray" or x.size < 4 or not isinstance(result, float) and getattr(result, "ndim", 1):
+            return
+        flow = self.recorder.shared.get("flow")
+        if x.ndim != 2 and (flow is None or len(x) not in flow.outputs.lengths):
             return
         frame = caller()
         while frame is not None and frame.f_code.co_filename.endswith(THROUGH):
@@ -44,13 +49,15 @@ class Reductions:
         elif x.ndim == 1 or x.ndim == 2 and x.shape[1] == 1:
             self.vector(x.reshape(-1), frame, float(result))
 
-    def square(self, x: np.ndarray, frame: Any, result: float) -> None:
+    def square(self, x: Any, frame: Any, result: float) -> None:
         """A square table is averaged: is it all pairs of a row vector and a column vector that stand at hand?"""
-        found = self.outer.outer_of(x, frame)
+        here = (frame.f_code, frame.f_lineno)
+        self.squares[here] = self.squares.get(here, 0) + 1
+        found = self.outer.outer_of(x, frame) if self.squares[here] <= MOST_SQUARES and len(self.squares) <= MOST_LINES else None
         if found is not None:
             self.recorder.fact("hand_broadcast", {**found, "shape": list(x.shape), "value": result}, stage="evaluate")
 
-    def vector(self, x: np.ndarray, frame: Any, result: float) -> None:
+    def vector(self, x: Any, frame: Any, result: float) -> None:
         """A vector is averaged that has the rows of a model's last answer: is it the difference of that answer and a truth?"""
         flow = self.recorder.shared.get("flow")
         output = flow.outputs.last(len(x)) if flow is not None else None

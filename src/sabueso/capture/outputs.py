@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import weakref
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -66,6 +67,7 @@ class Outputs:
     """The last answers, found again by the very object, by a view of it, or by equal values."""
 
     def __init__(self) -> None:
+        self.lengths: deque[int] = deque(maxlen=4)  # rows of the last answers
         self._held: OrderedDict[int, Output] = OrderedDict()
         self._by_key: dict[Any, int] = {}
         self._next = 0
@@ -78,6 +80,7 @@ class Outputs:
         except TypeError:
             output.ref = None
         self._held[output.number] = output
+        self.lengths.append(len(output.values))
         flat = output.values
         for column in [flat] if flat.ndim == 1 else [flat[:, i] for i in range(min(flat.shape[1], 12))]:
             self._by_key[_key(column)] = output.number
@@ -107,7 +110,7 @@ class Outputs:
         low = hard == hard.min()
         if low.all():
             return None
-        for output in list(reversed(self._held.values()))[:16]:
+        for output in islice(reversed(self._held.values()), 16):
             flat = output.values
             if len(flat) != len(hard) or flat.dtype.kind != "f":
                 continue
@@ -119,10 +122,7 @@ class Outputs:
 
     def last(self, rows: int, back: int = 4) -> Output | None:
         """One of the last few answers that has so many rows."""
-        for output in list(reversed(self._held.values()))[:back]:
-            if len(output.values) == rows:
-                return output
-        return None
+        return next((o for o in islice(reversed(self._held.values()), back) if len(o.values) == rows), None)
 
 
 def _key(x: np.ndarray) -> Any:
