@@ -83,3 +83,12 @@ def test_many_in_one_process() -> None:
 def test_unknown_stage() -> None:
     with pytest.raises(ValueError, match="no stage named 'training': use one of ingest"), sabueso.stage("training"):
         pass
+
+
+def test_stages_that_evidence_implies() -> None:
+    from sabueso.events import Fact
+    from sabueso.runs import Run
+    from sabueso.wiring import stages_met
+
+    facts = [Fact("stage_seen", {"stage": "deploy"}), Fact("table_read", {}), Fact("inputs", {"method": "transform"}), Fact("inputs", {"method": "score"})]
+    assert stages_met(Run(facts=facts)) == {"ingest", "preprocess", "train", "deploy"}

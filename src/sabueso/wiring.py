@@ -49,9 +49,19 @@ def diagnose_run(folder: Path, chosen: dict[str, Check], settings: config.Config
     return conclude(run, chosen, settings, own_errors(folder))
 
 
+IMPLIED = {"table_read": "ingest", "table_join": "preprocess", "rows_dropped": "preprocess", "metric": "evaluate"}
+
+
+def stages_met(run: Run) -> set[str]:
+    """The stages that were entered: as they were told, and as evidence implies that is only put together at the end."""
+    met = {f["stage"] for f in run.facts("stage_seen")} | {stage for name, stage in IMPLIED.items() if run.facts(name)}
+    methods = {f.get("method") for f in run.facts("inputs")}
+    return met | ({"preprocess"} if "transform" in methods else set()) | ({"train"} if methods & {"predict", "predict_proba", "score"} else set())
+
+
 def conclude(run: Run, chosen: dict[str, Check], settings: config.Config, errors: list[dict[str, Any]]) -> Diagnosis:
     """The diagnosis of evidence at hand, with files told relative to where the program ran."""
-    run.meta.setdefault("stages", sorted({f["stage"] for f in run.facts("stage_seen")}, key=rank_of))
+    run.meta.setdefault("stages", sorted(stages_met(run), key=rank_of))
     result = diagnose(run, chosen, settings.checks)
     lost = [{"adapter": f"check {n}", "error": e} for n, e in broken.items()]
     result.own_errors = [*errors, *lost, *result.own_errors]
