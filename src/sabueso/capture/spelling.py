@@ -39,6 +39,8 @@ def look(recorder: Recorder, frame: Any, source: tables.Source) -> None:
 def levels_of(frame: Any, column: str) -> set[str] | None:
     """The distinct texts of a column that repeat; None for free text."""
     held = frame[column] if summarise.library(frame) == "pandas" else frame.get_column(column)
+    if not isinstance(next((v for v in held[:20].to_list() if v is not None), None), str):
+        return None
     found = [v for v in held.unique().tolist()] if summarise.library(frame) == "pandas" else held.unique().to_list()
     if not 2 <= len(found) <= min(MOST_LEVELS, max(20, 0.2 * len(held))):
         return None

@@ -167,7 +167,7 @@ def _column_codes(column: Any) -> tuple[np.ndarray, bool]:
     if values.dtype.kind in "mM":
         whole = values.astype(np.int64).view(np.uint64)
         return (whole ^ (whole >> np.uint64(32))).astype(np.uint32), False
-    first = next((v for v in values[:64] if v is not None and v == v), None)
+    first = next((v for v in values[:64] if v is not None and not (isinstance(v, float) and v != v)), None)
     if not isinstance(first, (str, bytes)):
         try:
             return _number_codes(np.asarray(values, np.float32).reshape(-1, 1))[:, 0], True
@@ -198,7 +198,8 @@ def _number_codes(values: np.ndarray) -> np.ndarray:
 def _text_codes(values: np.ndarray) -> np.ndarray:
     """The CRC of each value's text; each level is worked out once."""
     pandas = sys.modules.get("pandas")
-    if pandas is not None and hasattr(pandas, "factorize") and len(values) > 64:
+    plain = all(isinstance(v, (str, bytes, int, float, type(None))) for v in values[:64])  # nested values can't be hashed
+    if pandas is not None and hasattr(pandas, "factorize") and len(values) > 64 and plain:
         numbers, levels = pandas.factorize(values)
         table = np.array([_crc(v) for v in levels] + [NAN], np.uint32)
         return table[numbers]
@@ -216,6 +217,6 @@ def _text_codes(values: np.ndarray) -> np.ndarray:
 
 
 def _crc(value: Any) -> int:
-    if value is None or value != value:
+    if value is None or isinstance(value, float) and value != value or type(value).__name__ in ("NAType", "NaTType"):
         return int(NAN)
     return zlib.crc32(value if isinstance(value, bytes) else str(value).encode("utf-8", "surrogatepass"))
