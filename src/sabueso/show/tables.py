@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import textwrap
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -59,13 +60,19 @@ def page(check: Check, out: TextIO) -> str:
     on = paper(out)
     settings = ", ".join(f"{k} = {v!r}" for k, v in check.settings.items()) or "none"
     leads = ", ".join(check.leads_to) or "nothing that is told apart"
-    parts = [on.style("bold", check.name) + f"  ({check.stage}, {check.severity})", check.sections[""]]
+    parts = [on.style("bold", check.name) + f"  ({check.stage}, {check.severity})", _flow(check.sections[""], on.width)]
     for heading, body in check.sections.items():
         if heading:
-            parts.append(on.style("bold", heading) + "\n" + body)
+            parts.append(on.style("bold", heading) + "\n" + (body if heading in ("Fault", "Control") else _flow(body, on.width)))
     parts.append(on.style("bold", "Leads to") + f"\n{leads}")
     parts.append(on.style("bold", "Settings") + f"\n{settings}  (in pyproject: [tool.sabueso.checks.{check.name}])")
     return on.plain("\n\n".join(parts))
+
+
+def _flow(text: str, width: int) -> str:
+    """Paragraphs laid anew to a width; lists and indented lines are kept."""
+    kept = lambda p: any(line.startswith((" ", "-", "*")) for line in p.splitlines())  # noqa: E731
+    return "\n\n".join(p if kept(p) else textwrap.fill(" ".join(p.split()), width) for p in text.split("\n\n"))
 
 
 def _aligned(rows: Iterable[tuple[str, ...]]) -> str:
