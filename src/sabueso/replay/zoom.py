@@ -94,6 +94,20 @@ class Zoom:
                 raise CannotReplay(f"the step run again raised {type(error).__name__}: {str(error)[:200]}") from error
         return hunt, again
 
+    def sample(self, call: Any, frame: FrameType) -> dict[str, Any] | None:
+        """The first operation that makes something non-finite of finite numbers while `call` runs; all is put back after it."""
+        torch = sys.modules["torch"]
+        shield = Shield(frame, [], torch, self.streams)
+        hunt = self._hunting(torch)()
+        try:
+            with quiet(), hunt:
+                call()
+        except Exception:  # the sample can't be made again: nothing is claimed
+            return None
+        finally:
+            shield.restore()
+        return next((b for b in hunt.births if b["how"] == "computed"), None)
+
     def _hunting(self, torch: Any) -> type:
         if self._hunt is None:
             self._hunt = hunt_of(torch)

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from ...capture import files
-from .rows import FIRST, held, values_of
+from .rows import FIRST, Held, Spot, base, called, held, made_at, values_of
 from .watch import Watch
 
 
@@ -73,13 +73,16 @@ class Given:
                 return {"source": os.path.basename(part.path), "key": part.key, "file": part.file, "line": part.line}
         for array in held(frames):
             if array.values.shape == values.shape and probes and all(close(array.values[k], values[k]) for k in probes):
-                return {"source": array.name, "key": None}
+                line = made_at(array)
+                return {"source": array.name, "key": None, **({"file": line[0], "line": line[1]} if line else {})}
         return {}
 
     def sources(self, told: dict[str, Any], tensor: Any, rows: list[int], frames: list[FrameType]) -> None:
         """Rows of the batch taken back to the data as read, and what they are there."""
         finder = self.watch.parts.get("rows")
         spot = finder.locate({told["tensor"] or "batch": tensor}, rows, frames) if finder is not None and tensor.dim() else None
+        if spot is None:
+            spot = self.itself(tensor, rows, frames)
         if spot is None:
             return
         told["spot"] = spot.as_dict()
@@ -88,7 +91,34 @@ class Given:
             flat = source.reshape(len(source), -1)
             low, high = (float(np.nanmin(flat)), float(np.nanmax(flat))) if flat.size else (None, None)
             constant = flat.shape[1] > 1 and bool((flat.min(axis=1) == flat.max(axis=1)).any())
+            line = made_at(spot.held)
+            if line is not None and "file" not in told["spot"] and not np.isfinite(source).all():
+                told["spot"].update(file=line[0], line=line[1])
+            if np.isfinite(source).all() and spot.how == "index":
+                told.update(self.sample(spot, frames))
             told["in_source"] = {"finite": bool(np.isfinite(source).all()), "constant": constant, "min": low, "max": high}
+
+    def itself(self, tensor: Any, rows: list[int], frames: list[FrameType]) -> Spot | None:
+        """The tensor is no part of a larger one: its own rows, and those of the table that it was made of where that is known."""
+        values, finder = values_of(tensor), self.watch.parts.get("rows")
+        known = called(values, frames) if values is not None and values.ndim else None
+        if known is None or finder is None:
+            return None
+        array = Held(known[0], values, None, known[1], tensor)
+        return finder.as_read(Spot(rows[:FIRST], known[0], how="itself", count=len(rows), held=array), [array], frames)
+
+    def sample(self, spot: Any, frames: list[FrameType]) -> dict[str, Any]:
+        """The stored row is finite and the sample made of it is not: make it again with every operation watched."""
+        loader, zoom = self.watch.parts.get("loader"), self.recorder.shared.get("zoom")
+        dataset = loader.recent[-1].dataset if loader is not None and loader.recent else None
+        if dataset is None or zoom is None or not frames:
+            return {}
+        inner, _ = base(dataset, [])
+        birth = zoom.sample(lambda: inner[spot.rows[0]], frames[0])
+        if birth is None or not birth.get("file"):
+            return {}
+        spot_line = {"file": birth["file"], "line": birth["line"]}
+        return {"made_by": {k: birth[k] for k in ("op", "text", "inputs", "bad", "of") if k in birth}, **spot_line}
 
 
 def is_bad(t: Any) -> bool:

@@ -16,7 +16,7 @@ import torch
 from ...capture import lineage
 from ...capture.operands import MISSING, is_frame, is_series, rooted, value_of
 from ...capture.origin import is_users
-from ...capture.provenance import function_of, loops_at
+from ...capture.provenance import function_of, loops_at, made
 from .watch import Watch
 
 PART = "rows"
@@ -143,15 +143,26 @@ def subscripts(frame: FrameType) -> list[ast.Subscript]:
     return [n for n in nodes if isinstance(n, ast.Subscript) and isinstance(n.slice, ast.Name) and rooted(n.value)]
 
 
-def called(values: np.ndarray, frames: Iterable[FrameType]) -> str | None:
-    """What the person's frames call the array that lies at this memory."""
+def called(values: np.ndarray, frames: Iterable[FrameType]) -> tuple[str, FrameType] | None:
+    """What the person's frames call the array that lies at this memory, and the frame."""
     for frame in frames:
         for scope in (frame.f_locals, frame.f_globals):
             for name, value in list(scope.items()):
                 other = values_of(value)
                 if other is not None and other.shape == values.shape and other.ctypes.data == values.ctypes.data:
-                    return name
+                    return name, frame
     return None
+
+
+def made_at(array: Held) -> tuple[str, int] | None:
+    """The line that made an array that the person has a name for."""
+    if array.frame is None:
+        return None
+    try:
+        steps = made(array.frame, ast.parse(array.name, mode="eval").body, {})
+    except SyntaxError:
+        return None
+    return (steps[0].file, steps[0].line) if steps else None
 
 
 def is_dataset(value: Any) -> bool:
@@ -214,13 +225,15 @@ class Rows:
         arrays = [h for h in held((), [("self", dataset)]) if len(h.values) == size or (size is None and len(h.values) > max(rows))]
         name = type(dataset).__name__
         if arrays:
-            name = called(arrays[0].values, frames) or arrays[0].name.removeprefix("self.").partition("[")[0]
+            name = arrays[0].name.removeprefix("self.").partition("[")[0]
+            known = called(arrays[0].values, frames)
+            if known is not None:
+                name, arrays[0].frame = known
+                arrays[0].name = name
         spot = Spot(rows[:FIRST], name, how="index", count=len(rows), held=arrays[0] if arrays else None)
         return self.as_read(spot, arrays, frames)
 
-    def by_content(
-        self, tensors: dict[str, Any], positions: list[int], frames: list[FrameType], others: Sequence[tuple[str, Any]] = ()
-    ) -> Spot | None:
+    def by_content(self, tensors: dict[str, Any], positions: list[int], frames: list[FrameType], others: Sequence[tuple[str, Any]] = ()) -> Spot | None:
         """Rows whose values equal the batch's, in the largest array that holds them all."""
         best: Spot | None = None
         wide = sorted(((n, v) for n, t in tensors.items() if (v := values_of(t)) is not None and v.ndim), key=lambda p: -p[1][0].size)

@@ -12,9 +12,7 @@ from ...findings import Finding
 HARM = ("loss", "gradient", "fit", "crash")
 
 
-@check(
-    stage="preprocess", severity="error", leads_to=("nonfinite-loss", "not-learning", "exploding-gradient", "bad-init", "missing-values")
-)
+@check(stage="preprocess", severity="error", leads_to=("nonfinite-loss", "not-learning", "exploding-gradient", "bad-init", "missing-values"))
 def nonfinite_values(nonfinite_found: list[Fact]) -> Iterator[Finding]:
     """The data or the weights hold NaN or infinity before anything is learnt from them.
 
@@ -94,9 +92,12 @@ def data(fact: Fact) -> Finding:
         evidence.append((f"values of the row in {array}", [source.get("min"), source.get("max")], "finite, and so they are"))
         says += "; as stored the row is finite" + (" but constant, so that its spread is 0" if source.get("constant") else "")
         advice = "guard the preparation of a sample, as in (x - mean) / (std + 1e-6)" if source.get("constant") else advice
-    place = fact.place.but(
-        column=column, row=rows[0] if len(rows) == 1 else rows[:50] or None, tensor=spot.get("array") or fact.get("tensor"), stage=None
-    )
+        made = fact.get("made_by")
+        if made:
+            says += f"; {made.get('text') or made['op']} makes it so"
+            evidence.append((f"{made['op']} while the sample is made: non-finite results", made["bad"], 0))
+    row = rows[0] if len(rows) == 1 else rows[:50] or None
+    place = fact.place.but(column=column, row=row, tensor=spot.get("array") or fact.get("tensor"), stage=None)
     if spot.get("file"):
         place = place.but(file=spot["file"], line=spot.get("line"))
     return Finding(says, place, evidence, advice, confidence=0.96, verified=proof(fact))
@@ -115,9 +116,7 @@ def weight(fact: Fact) -> Finding:
         ("shape", fact["shape"], None),
     ]
     place = fact.place.but(row=rows[0] if len(rows) == 1 else rows[:50] or None, tensor=name, stage=None)
-    advice = (
-        f"replace row {which} of {name}{source} (a zero vector stays zero when divided by max(norm, 1e-8)), or check finiteness on loading"
-    )
+    advice = f"replace row {which} of {name}{source} (a zero vector stays zero when divided by max(norm, 1e-8)), or check finiteness on loading"
     return Finding(says, place, evidence, advice, confidence=0.96, verified=proof(fact), covers=("nonfinite-loss",))
 
 
