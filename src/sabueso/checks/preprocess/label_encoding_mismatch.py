@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ... import alignment
 from ...catalogue import check
 from ...events import Fact
 from ...findings import Finding
 
 
 @check(stage="preprocess", severity="error", leads_to=("label-conflict", "misaligned-labels", "label-drift", "concept-drift", "misleading-metric", "not-learning"))
-def label_encoding_mismatch(label_codes: list[Fact]) -> Iterator[Finding]:
+def label_encoding_mismatch(*, label_codes: list[Fact] | None = None, label_agreement: list[Fact] | None = None) -> Iterator[Finding]:
     """One number stands for one class where the model learnt and for another where it is judged or asked.
 
     What it means
@@ -67,8 +68,9 @@ def label_encoding_mismatch(label_codes: list[Fact]) -> Iterator[Finding]:
     ----------
     scikit-learn documentation, LabelEncoder.
     """
-    for fact in label_codes:
+    for fact in label_codes or ():
         yield _encoded(fact) if fact["how"] == "encoded" else _stored(fact)
+    yield from (alignment.of(f) for f in label_agreement or () if f["kind"] == "renamed")  # one part of the rows is numbered otherwise
 
 
 def _encoded(fact: Fact) -> Finding:

@@ -71,6 +71,7 @@ def misaligned_labels(*, label_agreement: list[Fact] | None = None, label_offset
     ----------
     Northcutt, Athalye, Mueller: Pervasive Label Errors in Test Sets (2021): neighbours and models that disagree with labels.
     """
-    yield from (alignment.of(f) for f in label_agreement or () if not (label_twins and f["kind"] == "disordered"))  # two labels a row: label-conflict
+    others = {"renamed", "disordered"} if label_twins else {"renamed"}  # label-encoding-mismatch; two labels a row are label-conflict
+    yield from (alignment.of(f) for f in label_agreement or () if f["kind"] not in others)
     yield from (alignment.of_offset(f) for f in (label_offset or ())[:1])
     yield from (out_of_step.of(f, counterfactual) for f in (row_mismatch or ())[:1])
