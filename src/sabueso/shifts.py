@@ -188,11 +188,11 @@ def reshaped(reference: list[float], current: list[float]) -> str | None:
         return None
     r, c = np.array(reference)[CENTRE], np.array(current)[CENTRE]
     spread = float(np.ptp(c))
-    if spread <= 0 or np.ptp(r) <= 0 or np.abs(r - c).max() < 2 * max(spread, float(np.ptp(r))) or len(np.unique(r)) < 8:
+    if spread <= 0 or np.ptp(r) <= 0 or not (c.min() > r.max() or c.max() < r.min()) or len(np.unique(r)) < 8:
         return None
     with np.errstate(all="ignore"):
         for form, of in FORMS.items():
             made = of(r)
-            if np.isfinite(made).all() and np.abs(made - c).max() < 0.1 * spread:
+            if np.isfinite(made).all() and np.abs(made - c).max() < 0.2 * spread:
                 return form
     return None

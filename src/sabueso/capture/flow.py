@@ -170,6 +170,10 @@ class Flow:
         if len(self.made) > 400:
             self.made = {k: v for k, v in self.made.items() if v.ref() is not None}
 
+    def coded(self, ref: Any, codes: Any, number: int, cls: str, file: str | None, line: int | None, names: list[str]) -> None:
+        """Labels were numbered by something that is no estimator."""
+        self.made[id(codes)] = Made(ref, number, 1, len(codes), cls, file, line, names)
+
     def maker(self, x: Any) -> Made | None:
         """The fit of a transformer that made this table."""
         held = self.made.get(id(x))
@@ -273,6 +277,7 @@ class Flow:
                  "made_by": model.made_by and model.made_by.told(), "fed_by": stream.made_by and stream.made_by.told(), "starts": stream.starts[:500]}  # fmt: skip
         value["training"] = stream.rows == model.rows and bool(got) and all(_same(r, c) for r, c in zip(model.columns[:6], got))
         value["columns"] = [t for r, c in zip(model.columns, got) if (t := beside(r, c, rows)) is not None]
+        value["skipped"] = self._skipped(model, got)
         if len(got) == len(model.columns):
             value["order"] = order_of(model.columns, got, value["columns"])
         value["answers"] = self._answers(stream)
@@ -283,6 +288,16 @@ class Flow:
             value["requests"] = [r["raw"] for r, _ in stream.raw[:MOST_REQUESTS]]
             value["request_rows"] = [[_json(c[at]) if at < len(c) else None for c in got] for _, at in stream.raw[:MOST_REQUESTS]]
         return value
+
+    def _skipped(self, model: Model, got: list[np.ndarray]) -> dict[str, Any] | None:
+        """Do the rows look like what the transformer before the model was given, and not like what it made?"""
+        before = next((m for m in self.models.values() if model.made_by is not None and m.number == model.made_by.number), None)
+        if before is None or not len(before.columns) == len(model.columns) == len(got) or any(r.text for r in [*before.columns, *model.columns]):
+            return None
+        kept = [c[np.isfinite(c)] if c.dtype.kind == "f" else c for c in got]
+        own, raw = ([drift.numbers(drift.count(r.stock, r.inner), drift.count(c, r.inner)).effect for r, c in zip(refs, kept)]
+                    for refs in (model.columns, before.columns))  # fmt: skip
+        return {"class": before.cls, "file": before.file, "line": before.line, "effect": float(np.mean(own)), "effect_before": float(np.mean(raw))}
 
     def _answers(self, stream: Stream) -> dict[str, Any] | None:
         """The answers beside the target at fit."""

@@ -16,7 +16,8 @@ LEAST_ROWS = 8
 def order_of(references: list[Reference], columns: list[np.ndarray], notable: list[dict[str, Any]]) -> dict[str, Any] | None:
     """How well each column agrees with its own place at fit and with the place that suits it best; None where nothing has moved.
 
-    `seen` counts the values that the place at fit has held (exact where columns repeat values), `effect` is the distance of distributions.
+    Both are of the columns that stand elsewhere: `seen` counts the values that the place at fit has held (exact where columns repeat
+    values), `effect` is the distance of distributions.
     """
     standing = [t for t in notable if t["kind"] == "number"]
     width = len(references)
@@ -36,8 +37,8 @@ def order_of(references: list[Reference], columns: list[np.ndarray], notable: li
     if not moved or float(sum(cost[j, j] - cost[j, best[j]] for j in moved)) < 0.3 * len(moved):
         return None
     return {"mapping": best.tolist(), "names": [r.name for r in references], "rows": len(some[0]),
-            "seen": float(seen[own, own].mean()), "seen_best": float(seen[own, best].mean()),
-            "effect": float(effect[own, own].mean()), "effect_best": float(effect[own, best].mean()),
+            "seen": float(seen[moved, moved].mean()), "seen_best": float(seen[moved, best[moved]].mean()),
+            "effect": float(effect[moved, moved].mean()), "effect_best": float(effect[moved, best[moved]].mean()),
             "moved": [references[j].name for j in moved], "gain": [float(cost[j, j] - cost[j, best[j]]) for j in moved]}  # fmt: skip
 
 

@@ -63,16 +63,34 @@ def feature_order(inputs: list[Fact], *, seen: float = 0.5, apart: float = 0.4, 
         if fact.get("named") and own and fed and own != fed and sorted(own) == sorted(fed):
             yield _finding(fact, [a for a, b in zip(own, fed) if a != b], own, fed, "the names of both tables", 1.0, 0.0)
             continue
+        fields = _of_request(fact)
+        if own and fields and own != fields and sorted(own) == sorted(fields):
+            yield _finding(fact, [a for a, b in zip(own, fields) if a != b], own, fields, "the requests' own fields", 1.0, 0.0)
+            continue
         order = fact.get("order")
         if not order:
             continue
         strangers = order["seen_best"] - order["seen"] >= seen
-        drifted = order["effect"] >= apart and order["effect_best"] < alike and order["rows"] >= 50
+        drifted = order["effect"] >= apart and order["effect_best"] < max(alike, 0.15 * order["effect"]) and order["rows"] >= 50
         if strangers or drifted:
             found = [order["names"][j] for j in order["mapping"]]
             how = "values held at fit" if strangers else "distributions"
             best, now = (order["seen_best"], order["seen"]) if strangers else (order["effect_best"], order["effect"])
             yield _finding(fact, order["moved"], order["names"], found, how, best, now)
+
+
+def _of_request(fact: Fact) -> list[str] | None:
+    """The field of the requests that stands in each column of the rows made of them; None where that is not told by the values."""
+    raws, rows = fact.get("requests") or [], fact.get("request_rows") or []
+    if len(raws) < 3:
+        return None
+    found = []
+    for j in range(len(rows[0])):
+        fits = [f for f in raws[0] if all(r.get(f) == row[j] for r, row in zip(raws, rows))]
+        if len(fits) != 1:
+            return None
+        found.append(fits[0])
+    return found
 
 
 def _finding(fact: Fact, moved: list[str], own: list[str], found: list[str], how: str, best: float, now: float) -> Finding:

@@ -13,7 +13,7 @@ from ...findings import Finding
 from ...shifts import reshaped, shown, turned
 
 
-@check(stage="deploy", severity="error", leads_to=("covariate-drift", "concept-drift", "label-drift", "unscaled-input", "unit-change", "misleading-metric"))
+@check(stage="deploy", severity="error", leads_to=("covariate-drift", "concept-drift", "label-drift", "fit-before-split", "unscaled-input", "unit-change", "misleading-metric"))
 def preprocess_skew(inputs: list[Fact], *, strong: float = 0.3, sure: float = 1e-6, same: float = 1e-3) -> Iterator[Finding]:
     """Rows are prepared otherwise where the model is used than where it learnt.
 
@@ -144,6 +144,15 @@ def _reshaped(fact: Fact, column: dict[str, Any]) -> Finding | None:
 
 def _unscaled(fact: Fact) -> Finding | None:
     """A model that learnt standardised columns is fed raw ones."""
+    skipped = fact.get("skipped")
+    if skipped and fact["rows"] >= 10 and skipped["effect"] > 0.6 and skipped["effect_before"] < 0.35 * skipped["effect"]:
+        return Finding(
+            says=f"{fact['model']} learnt what a {skipped['class']} made, and is fed rows as they were before it: the step is left out here",
+            place=fact.place.but(estimator=skipped["class"], row=0, stage="deploy"),
+            evidence=[(f"distance from what the {skipped['class']} made, in standard deviations", shown(skipped["effect"]), "< 0.1"),
+                      (f"distance from what the {skipped['class']} was given", shown(skipped["effect_before"]), "far"), ("rows fed", fact["rows"], None)],
+            remedy=f"store the {skipped['class']} with the model and apply it before predict", confidence=0.93, verified="fact",
+        )  # fmt: skip
     numeric = [c for c in fact["columns"] if c["kind"] == "number" and "grid" in c["cur"]]
     standard = [c for c in numeric if abs(c["ref"]["mean"]) < 0.05 and abs(c["ref"]["sd"] - 1) < 0.05]
     far = [c for c in standard if not -4 < c["cur"]["grid"][10] < 4 or not 0.1 < c["cur"]["sd"] < 10]
