@@ -17,7 +17,7 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # hundreds of processes would c
 for _threads in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_threads, "1")
 
-PRELOADED = ["numpy", "pandas", "scipy.stats", "torch", "sklearn.datasets", "sklearn.linear_model", "sklearn.ensemble", "sklearn.pipeline"]
+PRELOADED = ["sabueso.wiring", "numpy", "pandas", "scipy.stats", "torch", "sklearn.datasets", "sklearn.linear_model", "sklearn.ensemble", "sklearn.pipeline"]
 SECONDS = 120
 _server = multiprocessing.get_context("forkserver")
 _server.set_forkserver_preload(PRELOADED)
