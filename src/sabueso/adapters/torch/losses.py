@@ -37,9 +37,33 @@ class Losses:
         self.stretched: list[tuple[Made, dict[str, Any]]] = []
         self.softmaxes: list[Made] = []
         self.told: dict[str, int] = {}
+        self.rows: int | None = None  # of the model's first input in this step
+        self.sequences: list[tuple[Any, dict[str, Any]]] = []  # layers that take axis 0 for time, with the shape they were given
 
     def clear(self) -> None:
-        self.calls, self.stretched, self.softmaxes = [], [], []
+        self.calls, self.stretched, self.softmaxes, self.sequences = [], [], [], []
+
+    def module(self, module: Any, args: Any, result: Any) -> None:
+        """A layer that takes axis 0 for time: what shape was it given?"""
+        if getattr(module, "batch_first", None) is False and args and torch.is_tensor(args[0]) and args[0].dim() == 3 and len(self.sequences) < 16:
+            line = self.modules.built.get(module)
+            self.sequences.append((module, {"shape": list(args[0].shape), "class": type(module).__name__, "built": line.told if line else None}))
+
+    def forward(self, root: Any, inputs: Any, outputs: Any) -> None:
+        """The model was called: how many rows?"""
+        first = next(iter(tensors_in(inputs)), None)
+        self.rows = first.shape[0] if first is not None and first.dim() else None
+
+    def mixing(self, value: dict[str, Any]) -> None:
+        """Rows of the batch taken for steps in time: the layer's axis 0 is as long as the targets are many, each row having its own."""
+        target = value["target"]["shape"]
+        for module, told in self.sequences:
+            steps, rows = told["shape"][:2]
+            if target and (len(target) == 1 or target[1:] == [1]) and target[0] == steps == self.rows and steps != rows and steps > 1 < rows:
+                label = self.modules.label(module)
+                if self.recorder.once("batch_mixing", label, self.watch.step) and self.watch.step < 20:
+                    where = {"file": told["built"][0], "line": told["built"][1]} if told["built"] else {}
+                    self.recorder.fact("batch_mixing", told | {"batch": self.rows}, step=self.watch.step, stage="train", module=label, **where)
 
     # ---- seen
 
@@ -54,6 +78,8 @@ class Losses:
         elif name in ("softmax", "log_softmax", "softmin"):
             made = self.trace.of(outputs[0])
             if made is not None:
+                if kwargs.get("dim", args[1] if len(args) > 1 else None) is None:
+                    made.extra = "implicit"
                 made.dim = softmax_axis(kwargs, args, len(made.shape))
                 self.softmaxes.append(made)
 
@@ -115,6 +141,7 @@ class Losses:
             leads = {id(m) for m in loss.ancestors()}
             for made, value in self.calls:
                 if id(made) in leads:
+                    self.mixing(value)
                     self.fact("loss_call", "loss_call", value | {"in_loss": True}, made)
             for made, value in self.stretched:
                 if id(made) in leads:
@@ -126,9 +153,12 @@ class Losses:
 
     def softmax(self, made: Made, leads: set[int]) -> None:
         """A softmax on the way to the loss, with the operation that uses it."""
-        users = [m.op for m in self.trace.order if id(m) in leads and any(p is made for p in m.parents)][:3]
+        users = [[m.op, next(i for i, p in enumerate(m.parents) if p is made)] for m in self.trace.order
+                 if id(m) in leads and any(p is made for p in m.parents)][:3]  # fmt: skip
+        other = any(s is not made and s.parents[:1] == made.parents[:1] or transposed(s, made) for s in self.softmaxes)
         batch = self.modules_batch
-        value = {"operation": made.op, "shape": list(made.shape), "dim": made.dim, "used_by": users, "batch": batch, "module_class": type(made.module).__name__}
+        value = {"operation": made.op, "shape": list(made.shape), "dim": made.dim, "used_by": users, "batch": batch, "rows": self.rows,
+                 "implicit": made.extra == "implicit", "both_ways": other, "module_class": type(made.module).__name__}  # fmt: skip
         self.fact("softmax_dim", "softmax_dim", value, made)
 
     @property
@@ -218,6 +248,11 @@ def softmax_axis(kwargs: Any, args: Any, dims: int) -> Any:
     return dim % dims if isinstance(dim, int) and dims else dim
 
 
+def transposed(a: Made, b: Made) -> bool:
+    """Are these softmaxes of one square table and of its transpose (both ways round, as contrastive losses take them)?"""
+    return a is not b and len(a.shape) == 2 and a.shape == b.shape[::-1] and a.shape[0] == a.shape[1]
+
+
 def stretches(a: Any, b: Any) -> bool:
     """Is the broadcast of two shapes larger than both?"""
     shape = torch.broadcast_shapes(a, b)
@@ -253,6 +288,8 @@ def install(watch: Watch) -> None:
     losses = Losses(watch)
     watch.parts["losses"] = losses
     watch.hang("on_operation", PART, losses.operation)
+    watch.hang("on_module", PART, losses.module)
+    watch.hang("on_forward", PART, losses.forward)
     watch.hang("on_backward", PART, losses.backward, sampled=True)
     watch.hang("on_arm", PART, losses.clear)
     watch.hang("on_disarm", PART, losses.clear)

@@ -44,12 +44,12 @@ def double_normalised(input_scale: list[Fact], train_loss: list[Series], targets
         torch.manual_seed(0)
         pictures = torch.randint(0, 256, (200, 16)).float() / 255
         y = (pictures[:, :8].sum(1) > pictures[:, 8:].sum(1)).long()
-        x = pictures / 255  # sabueso: double-normalised
+        x = pictures / 255
         net = nn.Sequential(nn.Linear(16, 16), nn.ReLU(), nn.Linear(16, 2))
         opt = torch.optim.SGD(net.parameters(), lr=0.1)
         for step in range(60):
             rows = torch.randint(0, 200, (32,))
-            loss = nn.functional.cross_entropy(net(x[rows]), y[rows])
+            loss = nn.functional.cross_entropy(net(x[rows]), y[rows])  # sabueso: double-normalised
             opt.zero_grad()
             loss.backward()
             opt.step()

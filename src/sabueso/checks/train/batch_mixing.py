@@ -1,0 +1,102 @@
+"""batch-mixing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...catalogue import check
+from ...events import Fact
+from ...findings import Finding
+from ...places import Place
+
+
+@check(stage="train", severity="error", leads_to=("not-learning", "underfitting", "overfitting", "shape-mismatch", "misleading-metric"))
+def batch_mixing(batch_mixing: list[Fact], *, least: int = 2) -> Iterator[Finding]:
+    """A layer takes the rows of the batch for steps in time, so that they influence each other.
+
+    What it means
+    -------------
+    Recurrent and attention layers expect (time, batch, features) unless `batch_first=True`; given (batch, time, features) they run along
+    the batch.
+    Why it is bad
+    -------------
+    What is answered for one row depends on which others come before it, and time within a row is not seen at all.
+    Evidence
+    --------
+    The shape given to a layer with `batch_first=False` whose first axis is as long as the model's input has rows and the loss has targets, one
+    a row, in at least two sampled steps.
+    Remedy
+    ------
+    `batch_first=True`.
+    Fault
+    -----
+        import torch
+        from torch import nn
+
+        torch.manual_seed(0)
+        x, y = torch.randn(24, 7, 3), torch.randint(0, 2, (24,))
+
+
+        class Reader(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.gru = nn.GRU(3, 8)  # sabueso: batch-mixing
+                self.head = nn.Linear(8, 2)
+
+            def forward(self, x):
+                return self.head(self.gru(x)[0][:, -1])
+
+
+        net = Reader()
+        opt = torch.optim.SGD(net.parameters(), lr=0.1)
+        for step in range(8):
+            loss = nn.functional.cross_entropy(net(x), y)
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+    Control
+    -------
+        import torch
+        from torch import nn
+
+        torch.manual_seed(0)
+        x, y = torch.randn(24, 7, 3), torch.randint(0, 2, (24,))
+
+
+        class Reader(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.gru = nn.GRU(3, 8, batch_first=True)
+                self.head = nn.Linear(8, 2)
+
+            def forward(self, x):
+                return self.head(self.gru(x)[0][:, -1])
+
+
+        net = Reader()
+        opt = torch.optim.SGD(net.parameters(), lr=0.1)
+        for step in range(8):
+            loss = nn.functional.cross_entropy(net(x), y)
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+    References
+    ----------
+    PyTorch documentation, GRU and MultiheadAttention: batch_first.
+    """
+    by_module: dict[tuple[int, str | None], list[Fact]] = {}
+    for fact in batch_mixing:
+        by_module.setdefault((fact.process, fact.place.module), []).append(fact)
+    for (_, module), facts in by_module.items():
+        if len(facts) < least:
+            continue
+        first = facts[0]
+        yield Finding(
+            says=f"`{module}` ({first['class']}, batch_first=False) runs along the {first['batch']} rows of the batch as if they were steps in time",
+            place=Place(stage="train", file=first.place.file, line=first.place.line, step=first.place.step, module=module),
+            evidence=[(f"shape given to `{module}`", str(tuple(first["shape"])), "(time, batch, features)"),
+                      ("rows of the batch, each with its own target", first["batch"], first["shape"][1])],  # fmt: skip
+            remedy=f"batch_first=True where `{module}` is built",
+            confidence=0.93,
+            verified="fact",
+        )
