@@ -80,6 +80,7 @@ class Folds:
         if run.known is not None and run.y is not None:
             rows = uses.Fit(0, name, run.known, uses.unique(run.known), run.origin, True)
             self.uses.evaluated(rows, run.known, run.x, run.origin, "folds")
+            self.uses.history.append(rows.ids)
         found = order.of_folds(run.y, run.folds)
         if found is None:
             return

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from . import sight, standardised
+from .fingerprints import spaced
 from .registry import Known, Lineage
 from .sight import Origin
 
@@ -69,9 +70,7 @@ class Uses:
 
     # ---- what adapters tell
 
-    def fitted(
-        self, model: Any, name: str, known: Known, origin: Origin, *, y: Any = None, supervised: bool = True, more: bool = False
-    ) -> Fit:
+    def fitted(self, model: Any, name: str, known: Known, origin: Origin, *, y: Any = None, supervised: bool = True, more: bool = False) -> Fit:
         """A model was fitted on rows; with `more` they join those of its last fit (a batch of it)."""
         ids = unique(known)
         held = self.fit_of(model)
@@ -153,6 +152,8 @@ class Uses:
             "part": sight.cut_at(x, known.ids - known.source.base if known.source.as_read else None),
             "class_share": class_share(fit, shared),
         }  # fmt: skip
+        if len(twice) < len(shared) and fit.known.table is not None:
+            told |= {"twin_bits": rarity(fit.known, shared), "repeats": self._repeats(known)}
         if source is not None:
             told |= {
                 "source": source.name,
@@ -169,6 +170,14 @@ class Uses:
         if held is None:
             return np.ones(len(shared), np.int64)
         return counts(held, shared)
+
+    def _repeats(self, known: Known) -> list[int]:
+        """The first rows of the source that repeat an earlier one."""
+        source = known.source
+        held = next((k for k in self.lineage.known if k.source is source and k.rows == source.rows and not k.makers), None)
+        if held is None or not source.as_read:
+            return []
+        return np.flatnonzero(held.ids != source.base + np.arange(source.rows))[:FIRST].tolist()
 
     def _learners(self, fit: Fit, known: Known, held_out: np.ndarray, ids: np.ndarray, origin: Origin) -> list[dict[str, Any]]:
         """What learnt from rows of this evaluation that the model itself was not fitted on."""
@@ -257,6 +266,17 @@ def counts(known: Known, ids: np.ndarray) -> np.ndarray:
     at = np.searchsorted(ids, known.ids)
     at = np.minimum(at, len(ids) - 1)
     return np.bincount(at[ids[at] == known.ids], minlength=len(ids))
+
+
+def rarity(known: Known, shared: np.ndarray) -> float:
+    """How surprising such rows are, in bits, their columns taken as independent: the median of some of them."""
+    table = known.table
+    assert table is not None
+    sample = table.codes[spaced(table.rows, 256)]
+    rows = np.flatnonzero(np.isin(known.ids, shared))
+    rows = rows[spaced(len(rows), 32)]
+    same = (table.codes[rows][:, None, :] == sample[None, :, :]).sum(axis=1)
+    return round(float(np.median(-np.log2((same + 0.5) / (len(sample) + 1)).sum(axis=1))), 1)
 
 
 def same_labels(train: Known, evaluated: Known, shared: np.ndarray) -> float | None:

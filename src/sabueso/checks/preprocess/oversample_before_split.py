@@ -39,8 +39,8 @@ def oversample_before_split(row_use: list[Fact], *, least: int = 5) -> Iterator[
         from sklearn.utils import resample
         rng = np.random.default_rng(0)
         X = rng.normal(size=(600, 4))
-        y = (X[:, 0] + rng.normal(size=600) > 2).astype(int)
-        more = resample(np.flatnonzero(y == 1), n_samples=500, random_state=0)
+        y = (X[:, 0] + rng.normal(size=600) > 1).astype(int)
+        more = resample(np.flatnonzero(y == 1), n_samples=300, random_state=0)
         rows = np.concatenate([np.flatnonzero(y == 0), more])
         a, b, c, d = train_test_split(X[rows], y[rows], random_state=0)  # sabueso: oversample-before-split
         print(DecisionTreeClassifier().fit(a, c).score(b, d))
@@ -53,9 +53,9 @@ def oversample_before_split(row_use: list[Fact], *, least: int = 5) -> Iterator[
         from sklearn.utils import resample
         rng = np.random.default_rng(0)
         X = rng.normal(size=(600, 4))
-        y = (X[:, 0] + rng.normal(size=600) > 2).astype(int)
+        y = (X[:, 0] + rng.normal(size=600) > 1).astype(int)
         a, b, c, d = train_test_split(X, y, random_state=0)
-        more = resample(np.flatnonzero(c == 1), n_samples=400, random_state=0)
+        more = resample(np.flatnonzero(c == 1), n_samples=200, random_state=0)
         rows = np.concatenate([np.flatnonzero(c == 0), more])
         print(DecisionTreeClassifier().fit(a[rows], c[rows]).score(b, d))
 
