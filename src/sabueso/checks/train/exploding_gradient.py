@@ -36,7 +36,7 @@ def exploding_gradient(
     tens). Recurrent: a weight's gradient grows a hundredfold over the first step's under an optimizer whose steps follow its size.
     Remedy
     ------
-    Correct or leave out the row, or use a Huber loss. Clip the norm of the gradient before the step.
+    Correct or leave out the row; clip the norm of the gradient.
     Fault
     -----
         import torch
@@ -104,10 +104,8 @@ def of_row(spike: Fact, wrong: Harm) -> Finding:
     rows = spot.get("rows") or []
     row = rows[0] if len(rows) == 1 else rows or None
     array = spot.get("table") or spot.get("array") or "the batch"
-    evidence = [
-        ("loss of the step", spike["loss"], f"about {spike['usual']:.4g}, the median before it"),
-        ("share of it that one row makes up", spike["share"], f"about {1 / spike['rows_in_batch']:.3f}"),
-    ]
+    evidence = [("loss of the step", spike["loss"], f"about {spike['usual']:.4g}, the median before it")]
+    evidence.append(("share of it that one row makes up", spike["share"], f"about {1 / spike['rows_in_batch']:.3f}"))
     which = f"row {row} of {array}" if row is not None else f"row {spike['top'][0]} of the batch"
     says = f"{which} alone makes the loss {spike['loss']:.3g}"
     for name in ("target", "input"):
@@ -145,11 +143,7 @@ def through_time(training: Training, began: Fact, series: Series, step: int, tim
     """A recurrent net whose gradient grew; verified where clipping kept the first steps whole on a copy."""
     tried = next((e for e in experiment if e["change"] == "gradients clipped" and e["helps"]), None)
     verified = {k: tried[k] for k in ("how", "before", "after")} if tried else None
-    evidence = [
-        (f"gradient of {series.place.tensor} at step {step + 1}, by that of the first", times, "below 10"),
-        ("its norm at the first step", float(series.values[0]), None),
-        *wrong.evidence,
-    ]
+    evidence = [(f"gradient of {series.place.tensor} at step {step + 1}, by that of the first", times, "below 10"), *wrong.evidence]
     place = Place(step=step + 1, module=series.place.module, tensor=series.place.tensor, file=training.place.file, line=training.place.line)
     says = f"the gradient of {series.place.tensor} grew {times:.3g}-fold by step {step + 1} and was applied whole: {wrong.says}"
     remedy = "put torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0) between backward() and step()"

@@ -11,8 +11,8 @@ from ...findings import Finding
 OUT = ("Linear", "Conv1d", "Conv2d", "Conv3d", "LazyLinear")  # one unit a row; elsewhere a unit may be a row or a column
 
 
-@check(stage="train", severity="error", leads_to=("not-learning", "underfitting", "bad-init", "vanishing-gradient"))
-def symmetric_init(initial_weights: list[Fact], units_alike: list[Series], *, fewest: int = 3) -> Iterator[Finding]:
+@check(stage="train", severity="error", leads_to=("not-learning", "underfitting", "bad-init", "vanishing-gradient", "dead-units"))
+def symmetric_init(initial_weights: list[Fact], units_alike: list[Series], *, fewest: int = 2) -> Iterator[Finding]:
     """All units of a layer began with the same weights, and still are the same.
 
     What it means
@@ -73,7 +73,7 @@ def symmetric_init(initial_weights: list[Fact], units_alike: list[Series], *, fe
             follow = next((s for s in units_alike if s.place.tensor == p["path"] and s.place.estimator == began["name"]), None)
             if follow is None or len(follow) < fewest or not (follow.values == 1).all() or not p["trainable"]:
                 continue
-            units = p["shape"][0] if p["class"] in OUT else max(p["shape"])
+            units = p["shape"][0] if p["class"] in OUT else p["shape"][1]
             layer = p["module"] or p["path"]
             says = f"all {units} units of {layer} began with the same weights and still are copies of one another at step {int(follow.steps[-1])}"
             evidence = [
