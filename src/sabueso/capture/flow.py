@@ -183,7 +183,7 @@ class Flow:
         """What should have been answered, told by a metric."""
         stream = output.stream
         if stream is not None and len(true) == len(output.values):
-            column = output.values if output.values.ndim == 1 else output.values[:, -1]
+            column = answered(output.values, true)
             stream.truth.add(output.start, true, column, output.method)
 
     # ---- streams
@@ -310,6 +310,14 @@ class Flow:
             found = drift.numbers(drift.count(target.stock, target.inner), drift.count(whole, target.inner))
             told |= {"target_mean": target.mean, "target_sd": target.sd, "effect": found.effect, "p": found.p}
         return told
+
+
+def answered(values: np.ndarray, true: np.ndarray) -> np.ndarray:
+    """The one answer of a row: of scores by class the class, where the truth is a class, of two classes the score of the second."""
+    if values.ndim == 1:
+        return values
+    classes = values.shape[1] > 2 and true.dtype.kind in "iu" and 0 <= true.min() and true.max() < values.shape[1]
+    return values.argmax(1) if classes else values[:, -1]
 
 
 def _same(ref: Reference, column: np.ndarray) -> bool:

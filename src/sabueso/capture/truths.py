@@ -39,6 +39,7 @@ class Truth:
         if error is None:
             return {"rows": len(true)}
         miss, signed = error
+        lost = signed if signed is not None else _difference(true, answered)
         told: dict[str, Any] = {"rows": len(true), "calls": len(order), "error": float(miss.mean()), "kind": "number" if signed is not None else "label"}
         told |= _base(true, answered, signed, target)
         rank = np.argsort(np.argsort(miss, kind="stable"), kind="stable") / len(miss) if signed is not None else miss
@@ -54,7 +55,6 @@ class Truth:
             told["change"] |= {"bias_before": float(signed[~after].mean()), "bias_after": float(signed[after].mean()),
                                "r2_before": _r2(true[~after], answered[~after]), "r2_after": _r2(true[after], answered[after])}  # fmt: skip
         if columns and len(columns[0]) > at.max():
-            lost = signed if signed is not None else miss
             told["change"]["explains"] = _explains(columns, names, at, lost, after)
         return told
 
@@ -73,6 +73,12 @@ def _error(true: np.ndarray, answered: np.ndarray) -> tuple[np.ndarray, np.ndarr
         return (true.astype(str) != answered.astype(str)).astype(float), None
     except (TypeError, ValueError):
         return None
+
+
+def _difference(true: np.ndarray, answered: np.ndarray) -> np.ndarray:
+    """By how many classes an answer is off: unlike being wrong at all, it has a direction that an input can explain."""
+    classes, codes = np.unique(np.concatenate([true.astype(str), answered.astype(str)]), return_inverse=True)
+    return (codes[: len(true)] - codes[len(true) :]).astype(float)
 
 
 def _base(true: np.ndarray, answered: np.ndarray, signed: np.ndarray | None, target: Reference | None) -> dict[str, Any]:

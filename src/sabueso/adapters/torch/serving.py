@@ -45,6 +45,14 @@ class Serving:
         if at is not None:
             self.flow.answered(root, "forward", outputs.detach() if outputs.dim() else outputs.detach().reshape(1), at)
 
+    def scored(self, output: Any, truth: Any) -> None:
+        """An answer met its target in an evaluation pass."""
+        answer = output.detach().numpy()
+        found = self.flow.outputs.find(output, answer.reshape(len(answer), -1)[:, 0] if answer.ndim else answer)
+        true = truth.detach().numpy().reshape(len(truth), -1)
+        if found is not None and true.shape[1] == 1:
+            self.flow.truth(found, true[:, 0])
+
     # ---- devices
 
     def moves(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -102,6 +110,8 @@ def install(watch: Watch) -> None:
     if watch.recorder.wants("inputs"):
         watch.hang("on_forward", PART, serving.trained)
         watch.hang("on_evaluation", PART, serving.evaluated)
+        if hasattr(watch, "on_scored"):
+            watch.hang("on_scored", PART, serving.scored)
     if watch.recorder.wants("device_asked"):
         watch.around(PART, torch.nn.Module, "to", serving.moves, serving.moved)
         watch.around(PART, logging.Logger, "handle", serving.logged, None)
