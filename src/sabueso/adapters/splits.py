@@ -29,6 +29,9 @@ def install(recorder: Recorder) -> Callable[[], None]:
         if not direct():
             return None
         known = [registry.known_of(a) if wide(a) else None for a in args]
+        for k in known:
+            if k is not None and not k.source.whole and k.rows == k.source.rows:
+                k.source.kind = "made"  # what is split is the whole, so that rows which stand in it twice were there twice
         return next((k for k in known if k is not None and k.hashes is not None), None), known
 
     def after(token: Any, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:

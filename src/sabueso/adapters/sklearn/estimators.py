@@ -115,17 +115,13 @@ class Estimators:
         owner, known = call.owner, call.known
         if learning.is_transformer(owner, method):
             if learning.learnt(owner):
-                made = Learner(
-                    type(owner).__name__, uses.unique(known), "transformer", learning.uses_labels(owner, call.y), call.origin, known=known
-                )
+                made = Learner(type(owner).__name__, uses.unique(known), "transformer", learning.uses_labels(owner, call.y), call.origin, known=known)
                 made.extra = learning.described(owner)
                 self.learners[id(owner)] = (uses.reference(owner), made)
         if learning.is_model(owner):
             supervised = call.y is not None or learning.labelled_inside(owner)
             y = pairing.label_codes(call.y, known.rows)
-            fit = self.uses.fitted(
-                owner, type(owner).__name__, known, call.origin, y=y, supervised=supervised, more=method == "partial_fit"
-            )
+            fit = self.uses.fitted(owner, type(owner).__name__, known, call.origin, y=y, supervised=supervised, more=method == "partial_fit")
             fit.extra["params"] = learning.settings(owner)
             fit.extra["semi"] = learning.semi_supervised(owner, call.y)
             pairing.eval_sets(self, fit, owner, kwargs)

@@ -115,6 +115,46 @@ def described(owner: Any) -> dict[str, Any]:
     }
 
 
+def used_columns(owner: Any, names: list[str] | None, width: int) -> list[int] | None:
+    """Positions of the input columns that a model really uses; None where that can't be told (a first step of the person's own picks them)."""
+    owner = getattr(owner, "best_estimator_", None) or owner
+    steps = getattr(owner, "steps", None)
+    if isinstance(steps, list) and steps:
+        first = next((s[1] for s in steps if s[1] is not None and not isinstance(s[1], str)), None)
+        return used_columns(first, names, width) if first is not None else list(range(width))
+    chosen = getattr(owner, "transformers_", None)
+    if isinstance(chosen, list):
+        used: list[int] = []
+        for part in chosen:
+            if len(part) < 3 or isinstance(part[1], str) and part[1] == "drop":
+                continue
+            found = _positions(part[2], names, width)
+            if found is None:
+                return None
+            used += found
+        return sorted(set(used))
+    if type(owner).__name__ == "FunctionTransformer" or hasattr(type(owner), "get_support"):
+        return None
+    own = is_users(getattr(sys.modules.get(type(owner).__module__), "__file__", None) or "<")
+    return None if own and hasattr(type(owner), "transform") else list(range(width))
+
+
+def _positions(columns: Any, names: list[str] | None, width: int) -> list[int] | None:
+    """Positions of the columns of one part of a ColumnTransformer."""
+    if isinstance(columns, (str, int)):
+        columns = [columns]
+    if isinstance(columns, slice):
+        return list(range(width))[columns] if all(isinstance(v, (int, type(None))) for v in (columns.start, columns.stop)) else None
+    try:
+        listed = list(columns)
+    except TypeError:
+        return None
+    if listed and isinstance(listed[0], (bool, np.bool_)):
+        return [i for i, keep in enumerate(listed) if keep]
+    found = [names.index(c) if isinstance(c, str) and names and c in names else c for c in listed]
+    return [int(c) for c in found] if all(isinstance(c, (int, np.integer)) and 0 <= c < width for c in found) else None
+
+
 def selects(before: Table, after: Table) -> bool:
     """Are all columns of the answer columns of the input, and fewer?"""
     if after.width >= before.width or before.rows != after.rows:

@@ -13,7 +13,7 @@ from ...capture.lineage.fingerprints import table_of
 from ...capture.lineage.matching import shared_columns
 from ...capture.lineage.registry import shape_of
 from ...capture.lineage.uses import Fit, place
-from . import tells, windows
+from . import learning, tells, windows
 
 
 def label_codes(y: Any, rows: int) -> np.ndarray | None:
@@ -74,11 +74,18 @@ def inputs_tell(hooks: Any, fit: Fit, call: Any) -> None:
     names = table.names or names_in_sight(call.x, table)
     if not recorder.once("tell", fit.name, table.width, tuple(names or ()), place(fit.origin)[1]):
         return
+    used = learning.used_columns(call.owner, names, table.width)
+    if used is None:
+        return
     for told in tells.telling(table, fit.y, names):
+        if told["position"] not in used:
+            continue
         recorder.fact("tell", told | {"model": fit.name}, stage="preprocess", **line_naming(told["column"], fit.origin))
     if table.numeric.all():
         values = table.floats()
         for told in windows.looking_ahead(values, fit.y, names):
+            if told["position"] not in used:
+                continue
             held = sight.series_in_sight(values[:, told["position"]]) if not names else None
             where = {"file": held[1], "line": held[2], "tensor": held[0]} if held else line_naming(told["column"], fit.origin)
             recorder.fact("window", told | {"model": fit.name, "name": held[0] if held else told["column"]}, stage="preprocess", **where)
@@ -92,8 +99,9 @@ def target_means(hooks: Any, fit: Fit, call: Any) -> None:
     if not recorder.once("target mean", fit.name, mine.width, place(call.origin)[1]):
         return
     names = mine.names or names_in_sight(call.x, judged)
+    used = learning.used_columns(call.owner, names, mine.width) or []
     for y in labels_in_sight(call, fit):
-        found = tells.target_means(mine, fit.y, judged, y, names)
+        found = [t for t in tells.target_means(mine, fit.y, judged, y, names) if t["position"] in used]
         for told in found:
             recorder.fact("tell", told | {"model": fit.name}, stage="preprocess", **line_naming(told["column"], fit.origin))
         if found:
