@@ -105,8 +105,7 @@ def input_bound(hot_lines: list[Fact], *, share: float = 0.85, least_cpu: float 
                 ("ms a step for its rows", round(total / steps * 1000, 1), f"under the {rest / steps * 1000:.1f} ms of the step itself"),
                 ("CPU seconds at this line", round(worst["fed"], 2), None),
             ],
-            remedy=f"do the work of line {worst['line']} once, when the data set is built (or store the rows decoded), "
-            "and let __getitem__ only pick row i",
+            remedy=f"do the work of line {worst['line']} once, when the data set is built (or store the rows decoded), and let __getitem__ only pick row i",
             confidence=0.85,
             verified="fact",
         )

@@ -93,9 +93,7 @@ def memory_growth(
             ("MB in memory at the end", round(fact["end"] / MB), f"about {round(fact['start'] / MB)}"),
             ("KB more a step", round(grown / steps / 1024), "about 0"),
         ]
-        caches = [
-            c for c in fact["caches"] if c["misses"] >= least_misses and c["hits"] < hit_rate * c["misses"] and c["bytes"] > grown / 4
-        ]
+        caches = [c for c in fact["caches"] if c["misses"] >= least_misses and c["hits"] < hit_rate * c["misses"] and c["bytes"] > grown / 4]
         graphs = [h for h in fact["holders"] if h["graph"] and h["to"] - h["from"] >= least_entries]
         full = [h for h in fact["holders"] if fact["limit"] and fact["end"] > limit * fact["limit"] and h["bytes"] > grown / 2]
         if caches:
@@ -122,8 +120,7 @@ def _of_cache(cache: dict, common: list) -> Finding:
 def _of_graph(held: dict, common: list) -> Finding:
     name = held["name"]
     return Finding(
-        says=f"{name} keeps {held['to']} tensors together with the graph that each came from, "
-        "so the activations of every one stay in memory",
+        says=f"{name} keeps {held['to']} tensors together with the graph that each came from, so the activations of every one stay in memory",
         place=Place(stage="resources", file=held["file"] or None, line=held["line"], tensor=name),
         evidence=[(f"tensors with a graph in {name}", held["to"], 0), *common],
         remedy=f"add numbers to {name} (`value.item()` or `value.detach()`), or compute the value under `with torch.no_grad():`",

@@ -84,8 +84,7 @@ def python_loop(
             names = " and ".join(loop["reads"])
             sizes = ", ".join(f"{n} {tuple(s)}" for n, s in zip(loop["reads"], loop["shapes"]))
             yield Finding(
-                says=f"{part:.0%} of the program's time goes into a Python loop that reads {names} one element at a time: "
-                f"{loop['turns']:,} turns a pass",
+                says=f"{part:.0%} of the program's time goes into a Python loop that reads {names} one element at a time: {loop['turns']:,} turns a pass",
                 place=Place(stage="resources", file=loop["file"], line=loop["line"], tensor=loop["reads"][0]),
                 evidence=[
                     ("turns of the loop a pass", loop["turns"], "one call on the whole array"),
@@ -114,7 +113,5 @@ def _remedy(loop: dict) -> str:
         return f"compute all pairs at once, for example {whole}, in place of the loops from line {loop['outer']}"
     if len(loop["lengths"]) > 1:
         a, b = names[0], names[-1]
-        return (
-            f"work on the whole arrays: broadcast `{a}[:, None] - {b}[None]` and reduce over axis 1, or use scipy.spatial (cKDTree, cdist)"
-        )
+        return f"work on the whole arrays: broadcast `{a}[:, None] - {b}[None]` and reduce over axis 1, or use scipy.spatial (cKDTree, cdist)"
     return f"apply the same arithmetic to `{names[0]}` as a whole in place of the loop at line {loop['outer']}"

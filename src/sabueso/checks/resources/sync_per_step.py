@@ -11,9 +11,7 @@ from ...places import Place
 
 
 @check(stage="resources", severity="warning")
-def sync_per_step(
-    host_reads: list[Fact], hot_lines: list[Fact], *, least_reads: int = 25, share: float = 0.4, least_cpu: float = 0.3
-) -> Iterator[Finding]:
+def sync_per_step(host_reads: list[Fact], hot_lines: list[Fact], *, least_reads: int = 25, share: float = 0.4, least_cpu: float = 0.3) -> Iterator[Finding]:
     """Every training step reads many single values back to Python.
 
     What it means
@@ -84,16 +82,14 @@ def sync_per_step(
             if line["train"] < least_cpu or part < share:
                 continue
             yield Finding(
-                says=f"each training step reads {read['median']:.0f} single values back to Python at this line, "
-                f"{part:.0%} of the loop's time",
+                says=f"each training step reads {read['median']:.0f} single values back to Python at this line, {part:.0%} of the loop's time",
                 place=Place(stage="resources", file=read["file"], line=read["line"]),
                 evidence=[
                     ("reads of single values a step (median of sampled steps)", read["median"], "a few"),
                     ("share of the training loop's CPU time", round(part, 3), f"under {share}"),
                     ("sampled steps", read["steps"], None),
                 ],
-                remedy=f"call line {read['line']} every hundredth step (`if step % 100 == 0:`), "
-                "or stack the values in one tensor and read it once",
+                remedy=f"call line {read['line']} every hundredth step (`if step % 100 == 0:`), or stack the values in one tensor and read it once",
                 confidence=0.9,
                 verified="fact",
             )

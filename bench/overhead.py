@@ -1,0 +1,201 @@
+"""What watching costs: three training loops, bare and watched in turn, with a second bare copy as the floor.
+
+    python bench/overhead.py [mlp cnn transformer] [--rounds 40] [--budget 0.01]
+
+Each round runs every variant for one short block, in random order; the CPU time of each step is taken (threads of ours included). Printed
+are quantiles of the step and their ratios to bare: the median is what an ordinary step costs, the mean includes the sampled ones. Goals:
+1.03 for the convolutional network and the transformer, 1.10 for a perceptron of 1 ms. What differs less than the floor is noise.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import os
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from sabueso.launch.supervise import environment
+from sabueso.store.writer import create_folder
+
+GOALS = {"mlp": 1.10, "cnn": 1.03, "transformer": 1.03}
+BLOCK = {"mlp": 100, "cnn": 20, "transformer": 2}
+ROUNDS = {"mlp": 30, "cnn": 30, "transformer": 8}
+
+
+class Work:
+    """A model in training, as a person writes the loop."""
+
+    def __init__(self, model: nn.Module, optimizer: torch.optim.Optimizer, batches: list, loss: Callable) -> None:
+        self.model, self.optimizer, self.batches, self.loss, self.turn = model, optimizer, batches, loss, 0
+
+    def step(self) -> None:
+        x, y = self.batches[self.turn % len(self.batches)]
+        self.turn += 1
+        self.optimizer.zero_grad()
+        loss = self.loss(self.model(x), y)
+        loss.backward()
+        self.optimizer.step()
+
+
+def mlp() -> Work:
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 32), nn.ReLU(), nn.Linear(32, 10))
+    batches = [(torch.rand(64, 64), torch.randint(0, 10, (64,))) for _ in range(27)]
+    return Work(net, torch.optim.SGD(net.parameters(), lr=0.05, momentum=0.9), batches, F.cross_entropy)
+
+
+class Conv(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv1, self.bn1 = nn.Conv2d(3, 16, 3, padding=1), nn.BatchNorm2d(16)
+        self.conv2, self.bn2 = nn.Conv2d(16, 32, 3, padding=1, stride=2), nn.BatchNorm2d(32)
+        self.conv3, self.fc = nn.Conv2d(32, 32, 3, padding=1, stride=2), nn.Linear(32 * 8 * 8, 10)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = F.relu(self.bn1(self.conv1(x)))
+        x = F.relu(self.bn2(self.conv2(x)))
+        return self.fc(F.relu(self.conv3(x)).flatten(1))
+
+
+def cnn() -> Work:
+    torch.manual_seed(0)
+    net = Conv()
+    batches = [(torch.randn(8, 3, 32, 32), torch.randint(0, 10, (8,))) for _ in range(16)]
+    return Work(net, torch.optim.Adam(net.parameters(), lr=1e-3), batches, F.cross_entropy)
+
+
+class Block(nn.Module):
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__()
+        self.ln1, self.ln2, self.heads = nn.LayerNorm(width), nn.LayerNorm(width), heads
+        self.qkv, self.proj = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        b, t, d = x.shape
+        q, k, v = self.qkv(self.ln1(x)).view(b, t, 3, self.heads, d // self.heads).permute(2, 0, 3, 1, 4)
+        a = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        x = x + self.proj(a.transpose(1, 2).reshape(b, t, d))
+        return x + self.down(F.gelu(self.up(self.ln2(x))))
+
+
+class Language(nn.Module):
+    def __init__(self, words: int = 1000, width: int = 256, layers: int = 4, length: int = 128) -> None:
+        super().__init__()
+        self.tok, self.pos = nn.Embedding(words, width), nn.Embedding(length, width)
+        self.blocks = nn.ModuleList(Block(width, 4) for _ in range(layers))
+        self.ln, self.head = nn.LayerNorm(width), nn.Linear(width, words)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        h = self.tok(x) + self.pos(torch.arange(x.shape[1]))
+        for block in self.blocks:
+            h = block(h)
+        return self.head(self.ln(h))
+
+
+def transformer() -> Work:
+    torch.manual_seed(0)
+    net = Language()
+    texts = [torch.randint(0, 1000, (8, 129)) for _ in range(8)]
+    batches = [(t[:, :-1].contiguous(), t[:, 1:].contiguous()) for t in texts]
+    return Work(net, torch.optim.AdamW(net.parameters(), lr=3e-4), batches, lambda o, y: F.cross_entropy(o.flatten(0, 1), y.flatten()))
+
+
+def block(work: Work, steps: int) -> list[float]:
+    """Seconds of each step."""
+    gc.collect()
+    gc.disable()
+    spent = []
+    for _ in range(steps):
+        began = time.process_time()
+        work.step()
+        spent.append(time.process_time() - began)
+    gc.enable()
+    return spent
+
+
+def quantile(values: list[float], share: float) -> float:
+    return sorted(values)[int((len(values) - 1) * share)]
+
+
+class Worker:
+    """A process that trains one copy of the loop, a block of steps whenever it is told to."""
+
+    def __init__(self, name: str, folder: Path | None, budget: float) -> None:
+        env = environment(folder, {"SABUESO_BUDGET": str(budget)})
+        command = [sys.executable, __file__, "--worker", name]
+        self.process = subprocess.Popen(command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def block(self, steps: int) -> list[float]:
+        assert self.process.stdin and self.process.stdout
+        print(steps, file=self.process.stdin, flush=True)
+        return json.loads(self.process.stdout.readline())
+
+    def end(self) -> None:
+        self.process.communicate()
+
+
+def work(name: str) -> None:
+    """The worker's side."""
+    torch.set_num_threads(1)
+    loop = {"mlp": mlp, "cnn": cnn, "transformer": transformer}[name]()
+    for line in sys.stdin:
+        print(json.dumps(block(loop, int(line))), flush=True)
+
+
+def compare(name: str, rounds: int, budget: float) -> dict[str, list[float]]:
+    """Steps of bare, floor (bare again) and watched, each in a process of its own, in turn and in random order."""
+    folder = create_folder(Path(tempfile.mkdtemp()) / "runs", name, {"command": [name]})
+    workers = {v: Worker(name, folder if v == "watched" else None, budget) for v in ("bare", "floor", "watched")}
+    spent: dict[str, list[float]] = {v: [] for v in workers}
+    order = random.Random(0)
+    for turn in range(rounds + 1):
+        for variant in order.sample(list(workers), len(workers)):
+            times = workers[variant].block(BLOCK[name])
+            spent[variant] += times if turn else []
+    for worker in workers.values():
+        worker.end()
+    return spent
+
+
+def main() -> None:
+    parse = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parse.add_argument("loops", nargs="*", default=["mlp", "cnn", "transformer"])
+    parse.add_argument("--rounds", type=int)
+    parse.add_argument("--budget", type=float, default=0.01)
+    parse.add_argument("--worker", help=argparse.SUPPRESS)
+    given = parse.parse_args()
+    if given.worker:
+        work(given.worker)
+        return
+    torch.set_num_threads(1)
+    print(f"{'loop':12} {'variant':8} {'ms p10':>8} {'ms p50':>8} {'ms p90':>8} {'ms mean':>8} {'p10':>6} {'p50':>6} {'mean':>6}  goal")
+    failed = False
+    for name in given.loops:
+        spent = compare(name, given.rounds or ROUNDS[name], given.budget)
+        base = spent["bare"]
+        for variant, times in spent.items():
+            shown = [quantile(times, q) * 1e3 for q in (0.1, 0.5, 0.9)] + [statistics.fmean(times) * 1e3]
+            ratios = [quantile(times, 0.1) / quantile(base, 0.1), quantile(times, 0.5) / quantile(base, 0.5), statistics.fmean(times) / statistics.fmean(base)]
+            goal = f"{GOALS[name]:.2f}" if variant == "watched" else ""
+            print(f"{name:12} {variant:8} " + " ".join(f"{v:8.3f}" for v in shown) + " " + " ".join(f"{r:6.3f}" for r in ratios) + f"  {goal}")
+            failed |= variant == "watched" and ratios[1] > GOALS[name] + abs(quantile(spent["floor"], 0.5) / quantile(base, 0.5) - 1)
+    sys.exit(failed)
+
+
+if __name__ == "__main__":
+    main()
