@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from ..capture import authorship
 from ..capture.around import Patches
 from ..capture.calling import caller
 from ..capture.origin import is_users, user_line
@@ -15,6 +16,7 @@ from ..capture.recorder import Recorder, guarded
 LIBRARIES = ("numpy",)
 PROVIDES = ("hand_metric", "hand_broadcast")
 MOST_LINES = 200  # lines whose means are looked at; each with so many values
+SEEN = ("recall", "precision", "f1", "confusion", "balanced", "auc", "roc", "sensitivity", "specificity", "missed", "caught", "false")
 MOST_SQUARES = 12
 MOST_TRIES = 400
 THROUGH = ("numpy/_core/fromnumeric.py", "numpy/_core/_methods.py", "numpy/lib/_function_base_impl.py", "numpy/_core/_internal.py")
@@ -81,6 +83,7 @@ class Reductions:
         site |= {"form": form, "answer": a_name, "truth": b_name, "model": output.model}
         if form == "equal":
             site["confusion"] = self.outer.counted(b, a)
+            site["named"] = site["named"] if "named" in site else authorship.mentions(SEEN)
         if a_name == "answer" or flow.outputs.find(a, a) is not None or output.stream is not None:
             flow.truth(output, b) if a_name == "answer" else output.stream is not None and output.stream.truth.add(output.start, b, a, output.method)
 

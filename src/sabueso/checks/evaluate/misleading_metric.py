@@ -12,7 +12,7 @@ from ...scoring import ACCURACY, Confusion
 
 @check(stage="evaluate", severity="warning", leads_to=("class-imbalance",))
 def misleading_metric(
-    metric: list[Fact] = None, search: list[Fact] = None, *, rare: float = 0.1, skill: float = 0.25, least: int = 5, gain: float = 0.1
+    metric: list[Fact] = None, search: list[Fact] = None, hand_metric: list[Fact] = None, *, rare: float = 0.1, skill: float = 0.25, least: int = 5, gain: float = 0.1
 ) -> Iterator[Finding]:
     """Accuracy is what decides, though one class is so rare that always answering the other is as good.
 
@@ -27,7 +27,7 @@ def misleading_metric(
     Evidence
     --------
     The accuracy beside that of the majority's answer, and the recall of the rare class. Spoken only of a class under a tenth of the rows, beside one with over four fifths,
-    where no metric that sees the rare class was reckoned, and where accuracy gains less than a quarter of what the majority's answer
+    where no metric that sees the rare class was reckoned (of accuracy made by hand: nor named in the program), and where accuracy gains less than a quarter of what the majority's answer
     leaves open. Of a search: where another candidate reaches a balanced accuracy that is higher by a tenth. (Thresholds: our own;
     the reference programs lie at gains of 0 and 0.4 to 0.8.)
 
@@ -66,9 +66,10 @@ def misleading_metric(
     yield from (f for s in searches if (f := _search(s, rare, gain)) is not None)
     places = {(s.place.file, s.place.line) for s in searches}
     sees = [m for m in metric or [] if m["metric"] not in ACCURACY and not (m["via"] != "call" and (m.place.file, m.place.line) in places)]
-    for m in metric or []:
-        counts = Confusion.of(m.get("last"))
-        if m["metric"] not in ACCURACY or counts is None or (m.place.file, m.place.line) in places or len(counts.truths) < 2:
+    by_hand = [h for h in hand_metric or [] if h.get("form") == "equal" and not h.get("named")]
+    for m in [*(metric or []), *by_hand]:
+        counts = Confusion.of(m.get("last") or m.get("confusion"))
+        if m.get("metric", "accuracy_score") not in ACCURACY or counts is None or (m.place.file, m.place.line) in places or len(counts.truths) < 2:
             continue
         label, few = counts.rarest, counts.truths[counts.rarest]
         if few > rare * counts.rows or counts.majority < 1 - 2 * rare or few < least or any(_of_same(o, counts, rare) for o in sees):
