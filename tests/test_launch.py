@@ -236,9 +236,7 @@ def test_run_inside_a_run_is_a_run_of_its_own(tmp_path: Path) -> None:
 
 
 def test_background_child_does_not_hold_us(tmp_path: Path) -> None:
-    write(
-        tmp_path, "import subprocess, sys\nsubprocess.Popen([sys.executable, '-c', 'import time; time.sleep(20)'], stdout=-3, stderr=-3)\n"
-    )
+    write(tmp_path, "import subprocess, sys\nsubprocess.Popen([sys.executable, '-c', 'import time; time.sleep(20)'], stdout=-3, stderr=-3)\n")
     began = time.monotonic()
     assert sabueso("run", "prog.py", cwd=tmp_path).returncode == 0
     assert time.monotonic() - began < 10

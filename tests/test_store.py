@@ -201,9 +201,7 @@ def test_kill_9_keeps_all_that_was_put(tmp_path: Path, after: float) -> None:
 
 def test_readers_while_many_write(tmp_path: Path) -> None:
     folder = create_folder(tmp_path / "runs", "x", {})
-    code = (
-        f"from sabueso.capture.recorder import Recorder\nr = Recorder({str(folder)!r})\nfor n in range(3000): r.point('train_loss', n, n)"
-    )
+    code = f"from sabueso.capture.recorder import Recorder\nr = Recorder({str(folder)!r})\nfor n in range(3000): r.point('train_loss', n, n)"
     children = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(4)]
     writer = Writer(folder)
     while any(c.poll() is None for c in children):
