@@ -22,92 +22,105 @@ class TooLong(Exception):
     """The replay took more time than it may."""
 
 
-def hunt_of(torch: Any) -> type:
-    """The dispatch mode, made once torch is there."""
-    from_mode = sys.modules["torch.utils._python_dispatch"].TorchDispatchMode
+class Hunt:
+    """`births` are operations with finite inputs and an output that is not, in order; `taint` says which of them reach a tensor."""
 
-    class Hunt(from_mode):  # type: ignore[misc, valid-type]
-        """`births` are operations with finite inputs and an output that is not, in order; `taint` says which of them reach a tensor."""
+    def __init__(self, torch: Any) -> None:
+        self.torch = torch
+        self.births: list[dict[str, Any]] = []
+        self.ends: list[Any] = []  # gradients, where these are what is looked for
+        self.ops = 0
+        self.taint: dict[int, frozenset[int]] = {}
+        self.stack: list[str] = []
+        self.module_of: dict[int, str | None] = {}
+        self.kept: list[Any] = []  # tainted tensors stay alive, so that their ids stay theirs
+        self.began = time.monotonic()
 
-        def __init__(self) -> None:
+    def see(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+        """One operation runs."""
+        torch = self.torch
+        self.ops += 1
+        if self.ops % 64 == 0 and time.monotonic() - self.began > MOST_SECONDS:
+            raise TooLong
+        node = torch._C._current_autograd_node()
+        if node is None and self.stack:
+            self.module_of[torch.autograd._get_sequence_nr() - 1] = self.stack[-1]
+        inputs = [t for t in tensors(torch, (args, kwargs)) if t.is_floating_point()]
+        mutable = func._schema.is_mutable
+        before = [(bad(torch, t), described(torch, t)) for t in inputs] if mutable else None
+        result = func(*args, **kwargs)
+        outputs = [t for t in tensors(torch, result) if bad(torch, t)]
+        if outputs or mutable:
+            self.follow(func, node, inputs, outputs, before)
+        return result
+
+    def follow(self, func: Any, node: Any, inputs: list[Any], outputs: list[Any], before: Any) -> None:
+        """Whence do the bad outputs come: from bad inputs, or were they born here?"""
+        dirty = [t for k, t in enumerate(inputs) if (before[k][0] if before else bad(self.torch, t))]
+        marks: frozenset[int] = frozenset()
+        for t in dirty:
+            known = self.taint.get(id(t)) or self.taint.get(id(getattr(t, "_base", None)))
+            marks |= known if known is not None else frozenset({self.given(t, node)})
+        if outputs and (not dirty or self.turned(outputs, dirty, marks)):
+            marks = frozenset({self.birth(func, node, inputs, outputs, before)})
+        for t in outputs:
+            self.taint[id(t)] = marks
+            self.kept.append(t)
+
+    def turned(self, outputs: list[Any], dirty: list[Any], marks: frozenset[int]) -> bool:
+        """NaN made of infinities that were put there on purpose (a mask): this operation, not the mask, is where it went wrong."""
+        nan = self.torch.isnan
+        constant = all(self.births[k]["how"] == "constant" for k in marks)
+        return constant and any(bool(nan(t).any()) for t in outputs) and not any(bool(nan(t).any()) for t in dirty)
+
+    def given(self, tensor: Any, node: Any) -> int:
+        """A tensor that was not finite before the replay began."""
+        told = {"how": "given", "op": "", "tensor": tensor, "backward": node is not None, "inputs": [], **self.place(node)}
+        told.update(offending(self.torch, [tensor]))
+        self.births.append(told)
+        self.taint[id(tensor)] = frozenset({len(self.births) - 1})
+        self.kept.append(tensor)
+        return len(self.births) - 1
+
+    def birth(self, func: Any, node: Any, inputs: list[Any], outputs: list[Any], before: Any) -> int:
+        """The number of a new birth."""
+        torch = self.torch
+        if len(self.births) >= MOST_BIRTHS:
+            return MOST_BIRTHS - 1
+        name = func._schema.name.removeprefix("aten::").strip("_")
+        constant = node is None and name.startswith(CONSTANT) and not any(bool(torch.isnan(t).any()) for t in outputs)
+        told = {
+            "how": "constant" if constant else "computed", "op": name, "backward": node is not None,
+            "node": node.name() if node is not None else None, **self.place(node),
+            "inputs": [b[1] for b in before] if before else [described(torch, t) for t in inputs[:6]], **offending(torch, outputs),
+        }  # fmt: skip
+        self.births.append(told)
+        return len(self.births) - 1
+
+    def place(self, node: Any) -> dict[str, Any]:
+        """Module, file, line, expression: of a backward operation those of the forward one that it belongs to."""
+        if node is None:
+            return {"module": self.stack[-1] if self.stack else None, **line_of(sys._getframe(2))}
+        told: dict[str, Any] = {"module": self.module_of.get(node._sequence_nr())}
+        for text in reversed(node.metadata.get("traceback_") or []):
+            match = TRACED.search(text)
+            if match and is_users(match[1]):
+                return {**told, "file": match[1], "line": int(match[2]), "text": text.strip().splitlines()[-1].strip()}
+        return {**told, "file": None, "line": None, "text": None}
+
+
+def mode_of(torch: Any) -> type:
+    """The dispatch mode round a Hunt; a class that can only be made once torch is there."""
+
+    class Mode(sys.modules["torch.utils._python_dispatch"].TorchDispatchMode):  # type: ignore[misc, name-defined]
+        def __init__(self, hunt: Hunt) -> None:
             super().__init__()
-            self.births: list[dict[str, Any]] = []
-            self.ops = 0
-            self.taint: dict[int, frozenset[int]] = {}
-            self.stack: list[str] = []
-            self.module_of: dict[int, str | None] = {}
-            self.kept: list[Any] = []  # tainted tensors stay alive, so that their ids stay theirs
-            self.began = time.monotonic()
+            self.hunt = hunt
 
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            kwargs = kwargs or {}
-            self.ops += 1
-            if self.ops % 64 == 0 and time.monotonic() - self.began > MOST_SECONDS:
-                raise TooLong
-            node = torch._C._current_autograd_node()
-            if node is None and self.stack:
-                self.module_of[torch.autograd._get_sequence_nr() - 1] = self.stack[-1]
-            inputs = [t for t in tensors(torch, (args, kwargs)) if t.is_floating_point()]
-            mutable = func._schema.is_mutable
-            before = [(bad(torch, t), described(torch, t)) for t in inputs] if mutable else None
-            result = func(*args, **kwargs)
-            outputs = [t for t in tensors(torch, result) if bad(torch, t)]
-            if outputs or mutable:
-                self.follow(func, node, inputs, outputs, before)
-            return result
+            return self.hunt.see(func, args, kwargs or {})
 
-        def follow(self, func: Any, node: Any, inputs: list[Any], outputs: list[Any], before: Any) -> None:
-            """Whence do the bad outputs come: from bad inputs, or were they born here?"""
-            dirty = [t for k, t in enumerate(inputs) if (before[k][0] if before else bad(torch, t))]
-            marks: frozenset[int] = frozenset()
-            for t in dirty:
-                known = self.taint.get(id(t)) or self.taint.get(id(getattr(t, "_base", None)))
-                marks |= known if known is not None else frozenset({self.given(t, node)})
-            if outputs and (not dirty or self.turned(outputs, dirty, marks)):
-                marks = frozenset({self.birth(func, node, inputs, outputs, before)})
-            for t in outputs:
-                self.taint[id(t)] = marks
-                self.kept.append(t)
-
-        def turned(self, outputs: list[Any], dirty: list[Any], marks: frozenset[int]) -> bool:
-            """NaN made of infinities that were put there on purpose (a mask): this operation, not the mask, is where it went wrong."""
-            constant = all(self.births[k]["how"] == "constant" for k in marks)
-            return constant and any(bool(torch.isnan(t).any()) for t in outputs) and not any(bool(torch.isnan(t).any()) for t in dirty)
-
-        def given(self, tensor: Any, node: Any) -> int:
-            """A tensor that was not finite before the replay began."""
-            told = {"how": "given", "op": "", "tensor": tensor, "backward": node is not None, "inputs": [], **self.place(node)}
-            told.update(offending(torch, [tensor]))
-            self.births.append(told)
-            self.taint[id(tensor)] = frozenset({len(self.births) - 1})
-            self.kept.append(tensor)
-            return len(self.births) - 1
-
-        def birth(self, func: Any, node: Any, inputs: list[Any], outputs: list[Any], before: Any) -> int:
-            if len(self.births) >= MOST_BIRTHS:
-                return MOST_BIRTHS - 1
-            name = func._schema.name.removeprefix("aten::").strip("_")
-            constant = node is None and name.startswith(CONSTANT) and not any(bool(torch.isnan(t).any()) for t in outputs)
-            told = {
-                "how": "constant" if constant else "computed", "op": name, "backward": node is not None,
-                "node": node.name() if node is not None else None, **self.place(node),
-                "inputs": [b[1] for b in before] if before else [described(torch, t) for t in inputs[:6]], **offending(torch, outputs),
-            }  # fmt: skip
-            self.births.append(told)
-            return len(self.births) - 1
-
-        def place(self, node: Any) -> dict[str, Any]:
-            """Module, file, line, expression: of a backward operation those of the forward one that it belongs to."""
-            if node is None:
-                return {"module": self.stack[-1] if self.stack else None, **line_of(sys._getframe(2))}
-            told: dict[str, Any] = {"module": self.module_of.get(node._sequence_nr())}
-            for text in reversed(node.metadata.get("traceback_") or []):
-                match = TRACED.search(text)
-                if match and is_users(match[1]):
-                    return {**told, "file": match[1], "line": int(match[2]), "text": text.strip().splitlines()[-1].strip()}
-            return {**told, "file": None, "line": None, "text": None}
-
-    return Hunt
+    return Mode
 
 
 def line_of(frame: Any) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from typing import Any
 from ..capture.origin import OWN
 from ..capture.randomness import Streams
 from ..capture.recorder import Recorder
-from .dispatch import TooLong, bad, hunt_of, tensors
+from .dispatch import Hunt, TooLong, bad, mode_of, tensors
 from .section import CannotReplay, Section, section
 from .shield import Shield
 
@@ -27,7 +27,7 @@ class Zoom:
     def __init__(self, recorder: Recorder) -> None:
         self.recorder = recorder
         self._streams: Streams | None = None
-        self._hunt: type | None = None
+        self._mode: type | None = None
 
     @property
     def streams(self) -> Streams:
@@ -75,12 +75,10 @@ class Zoom:
 
     def _run(self, part: Any, kind: str, loss: Any, batch: Any, models: list[Any], torch: Any) -> tuple[Any, Any]:
         """The section under the dispatch mode; for gradients its backward pass too, into tensors of our own."""
-        hunt = self._hunting(torch)()
-        hunt.ends = []
-        again = None
+        hunt, again = Hunt(torch), None
         with quiet(), module_paths(hunt, models, torch), torch.autograd.set_detect_anomaly(True, check_nan=False), eager(torch):
             try:
-                with hunt, torch.enable_grad():
+                with self._watching(hunt), torch.enable_grad():
                     again = part.run(torch) if not isinstance(part, Section) else run(part, batch)
                     again = again if isinstance(again, torch.Tensor) else None
                     if again is not None and kind == "gradient" and again.requires_grad:
@@ -98,9 +96,9 @@ class Zoom:
         """The first operation that makes something non-finite of finite numbers while `call` runs; all is put back after it."""
         torch = sys.modules["torch"]
         shield = Shield(frame, [], torch, self.streams)
-        hunt = self._hunting(torch)()
+        hunt = Hunt(torch)
         try:
-            with quiet(), hunt:
+            with quiet(), self._watching(hunt):
                 call()
         except Exception:  # the sample can't be made again: nothing is claimed
             return None
@@ -108,10 +106,11 @@ class Zoom:
             shield.restore()
         return next((b for b in hunt.births if b["how"] == "computed"), None)
 
-    def _hunting(self, torch: Any) -> type:
-        if self._hunt is None:
-            self._hunt = hunt_of(torch)
-        return self._hunt
+    def _watching(self, hunt: Hunt) -> Any:
+        """The hunt as a dispatch mode."""
+        if self._mode is None:
+            self._mode = mode_of(hunt.torch)
+        return self._mode(hunt)
 
 
 def outer(frame: FrameType | None) -> FrameType:
