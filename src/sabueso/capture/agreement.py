@@ -6,6 +6,7 @@ by itself: its yardstick is what the other rows reach, class by class.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -55,17 +56,23 @@ def stretch(score: np.ndarray) -> tuple[int, int]:
     return int(np.argmin(sums[: end + 1])), end
 
 
-def of_classes(x: np.ndarray, y: np.ndarray, orders: dict[str, np.ndarray]) -> dict[str, Any] | None:
-    """What is wrong with class labels `y` (integers from 0) beside features `x`, both in the order as read; None if nothing is.
+def looked_at(n: int) -> np.ndarray:
+    """The rows that are looked at, evenly spaced."""
+    return np.arange(n) if n <= MOST_ROWS else np.unique(np.linspace(0, n - 1, MOST_ROWS).astype(np.int64))
 
-    `orders` are sort orders of all rows that something else at hand gives, by name: are the labels right in one of them?
+
+def of_classes(x: np.ndarray, y: np.ndarray, orders: Callable[[], dict[str, np.ndarray]]) -> dict[str, Any] | None:
+    """What is wrong with class labels `y` (integers from 0) beside features; None if nothing is. Rows are in the order as read.
+
+    `x` are the features of the rows `looked_at(len(y))` alone. `orders()` gives sort orders of all rows that something else at hand has,
+    by name: are the labels right in one of them? It is asked only where something is wrong.
     """
     n, classes = len(y), int(y.max()) + 1
     counts = np.bincount(y)
     if n < 3 * LEAST or classes < 2 or classes > 60 or (counts[counts > 0] < 5).any() and classes > 20:
         return None
-    rows = np.arange(n) if n <= MOST_ROWS else np.unique(np.linspace(0, n - 1, MOST_ROWS).astype(np.int64))
-    features = prepared(x[rows])
+    rows = looked_at(n)
+    features = prepared(x)
     if features.shape[1] == 0:
         return None
     labels = y[rows]
@@ -82,21 +89,21 @@ def of_classes(x: np.ndarray, y: np.ndarray, orders: dict[str, np.ndarray]) -> d
     return _part(features, y, rows, right, classes, chance, high, orders, base)
 
 
-def _whole(y: np.ndarray, rows: np.ndarray, near: np.ndarray, classes: int, chance: float, level: float, orders: dict[str, np.ndarray],
+def _whole(y: np.ndarray, rows: np.ndarray, near: np.ndarray, classes: int, chance: float, level: float, orders: Callable[[], dict[str, np.ndarray]],
            base: dict[str, Any]) -> dict[str, Any] | None:  # fmt: skip
     """Labels that tell nothing as they stand: do they in another order?"""
     if level - chance > 0.12:
         return None
-    best = (0.0, "")
-    for name, order in orders.items():
+    best, known = (0.0, ""), orders()
+    for name, order in known.items():
         moved = y[order][rows]
         share = float((votes(moved, near, classes)[0] == moved).mean())
         best = max(best, (share, name))
     share, name = best
     if share - chance < 0.3 or share - chance < 3 * max(level - chance, 0.05):
         return None
-    return {**base, "kind": "order", "how": name, "first": int(_first_moved(y, orders[name])), "last": len(y) - 1, "agreement": round(level, 3),
-            "agreement_elsewhere": None, "agreement_mended": round(share, 3), "moved": int((y != y[orders[name]]).sum())}  # fmt: skip
+    return {**base, "kind": "order", "how": name, "first": int(_first_moved(y, known[name])), "last": len(y) - 1, "agreement": round(level, 3),
+            "agreement_elsewhere": None, "agreement_mended": round(share, 3), "moved": int((y != y[known[name]]).sum())}  # fmt: skip
 
 
 def _first_moved(y: np.ndarray, order: np.ndarray) -> int:
@@ -105,7 +112,7 @@ def _first_moved(y: np.ndarray, order: np.ndarray) -> int:
 
 
 def _part(features: np.ndarray, y: np.ndarray, rows: np.ndarray, right: np.ndarray, classes: int, chance: float, high: float,
-          orders: dict[str, np.ndarray], base: dict[str, Any]) -> dict[str, Any] | None:  # fmt: skip
+          orders: Callable[[], dict[str, np.ndarray]], base: dict[str, Any]) -> dict[str, Any] | None:  # fmt: skip
     """A stretch of rows whose labels do not agree with their features while the other rows' do."""
     labels = y[rows]
     a, b = stretch((high + chance) / 2 - right)
@@ -140,7 +147,7 @@ def _expected(labels: np.ndarray, right: np.ndarray, inside: np.ndarray, classes
     return float(each[known].mean()) if known.any() else 0.0, float(known.mean())
 
 
-def _explained(y: np.ndarray, rows: np.ndarray, inner: np.ndarray, voted: np.ndarray, classes: int, need: float, orders: dict[str, np.ndarray]
+def _explained(y: np.ndarray, rows: np.ndarray, inner: np.ndarray, voted: np.ndarray, classes: int, need: float, orders: Callable[[], dict[str, np.ndarray]]
                ) -> dict[str, Any] | None:  # fmt: skip
     """The one shift, renaming or order of the labels under which a stretch agrees with what its neighbours elsewhere say."""
     shifts = []
@@ -165,12 +172,12 @@ def _explained(y: np.ndarray, rows: np.ndarray, inner: np.ndarray, voted: np.nda
     return None
 
 
-def _resorted(y: np.ndarray, inner: np.ndarray, voted: np.ndarray, orders: dict[str, np.ndarray]) -> tuple[float, str, int, int]:
+def _resorted(y: np.ndarray, inner: np.ndarray, voted: np.ndarray, orders: Callable[[], dict[str, np.ndarray]]) -> tuple[float, str, int, int]:
     """The best sort order of a stretch alone; its ends are tried a few rows further out, since the vote finds them only nearly."""
-    best = (0.0, "", 0, 0)
+    best, known = (0.0, "", 0, 0), orders()
     for low in range(max(0, int(inner[0]) - EDGE), int(inner[0]) + 1):
         for high in range(int(inner[-1]) + 1, min(len(y), int(inner[-1]) + 1 + EDGE) + 1):
-            for name, order in orders.items():
+            for name, order in known.items():
                 within = order[(order >= low) & (order < high)] - low
                 if len(within) == high - low:
                     for sort, how in _both(within):

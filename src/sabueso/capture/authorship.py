@@ -29,11 +29,14 @@ def assigned(name: str) -> tuple[str, int] | None:
     """Where a variable or attribute of that name is first given a value."""
     last = name.rpartition(".")[2].partition("[")[0]
     for file, tree in sources():
+        found = []
         for node in ast.walk(tree):
             targets = node.targets if isinstance(node, ast.Assign) else []
             flat = [t for target in targets for t in (target.elts if isinstance(target, ast.Tuple) else [target])]
             if any(isinstance(t, ast.Name) and t.id == last or isinstance(t, ast.Attribute) and t.attr == last for t in flat):
-                return file, node.lineno
+                found.append(node.lineno)
+        if found:
+            return file, min(found)
     return None
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
 from types import FrameType
 from typing import Any
 
@@ -33,13 +34,13 @@ class Held:
 
 @dataclass(slots=True)
 class Pair:
-    """Features beside labels: both in the same order; `columns` of tables with the same rows give sort orders and groups."""
+    """Features beside labels: both in the same order; columns of tables with the same rows (`beside()`) give sort orders and groups."""
 
     x: Any
     y: Any
     x_name: str
     y_name: str
-    columns: dict[str, np.ndarray] = field(default_factory=dict)
+    beside: Callable[[], dict[str, np.ndarray]] = dict
 
 
 def look(recorder: Recorder, frame: FrameType | None = None) -> None:
@@ -106,7 +107,7 @@ def pairs(held: list[Held]) -> Iterator[Pair]:
         fits = [h for h in labels if len(h.thing) == n]
         fits = [h for h in fits if h.owner == x.owner] or fits
         if len(fits) == 1:  # with several, which are the labels is not known
-            yield Pair(x.thing, fits[0].thing, x.name, fits[0].name, columns_of(frames, n))
+            yield Pair(x.thing, fits[0].thing, x.name, fits[0].name, partial(columns_of, frames, n))
 
 
 def _is_features(thing: Any) -> bool:
@@ -147,14 +148,17 @@ def judge(recorder: Recorder, pair: Pair) -> None:
     codes = codes_of(pair.y)
     if codes is None or codes.max() < 1:
         return
-    found = agreement.of_classes(pair.x if isinstance(pair.x, np.ndarray) else _numpy(pair.x), codes, orders_of(pair, codes))
+    rows = agreement.looked_at(len(codes))
+    some = pair.x(rows) if callable(pair.x) else pair.x[rows] if isinstance(pair.x, np.ndarray) else _numpy(pair.x[summarise.module("torch").from_numpy(rows)])
+    found = agreement.of_classes(some, codes, lambda: orders_of(pair.beside(), codes))
     if found is None:
         return
-    first, last = _snapped(found["first"], found["last"], pair.columns)
-    known = lineage.of(recorder).known_of(pair.x, create=False)
+    columns = pair.beside()
+    first, last = _snapped(found["first"], found["last"], columns)
+    known = None if callable(pair.x) else lineage.of(recorder).known_of(pair.x, create=False)
     source = known.source.name if known is not None and known.source.as_read else None
-    told = {**found, "first": first, "last": last, "features": pair.x_name, "labels": pair.y_name, "table": source, "labels_from": column_of(codes, pair.columns),
-            "where": _where(first, last, pair.columns)}  # fmt: skip
+    told = {**found, "first": first, "last": last, "features": pair.x_name, "labels": pair.y_name, "table": source,
+            "labels_from": column_of(codes, columns), "where": _where(first, last, columns)}  # fmt: skip
     whole = found["kind"] == "order" and found["agreement_elsewhere"] is None
     file, line = (authorship.listing() if whole else None) or authorship.assigned(pair.x_name) or (None, None)
     recorder.fact("label_agreement", told, file=file, line=line)
@@ -184,12 +188,12 @@ def codes_of(y: Any) -> np.ndarray | None:
     return codes if len(levels) <= 60 else None
 
 
-def orders_of(pair: Pair, codes: np.ndarray) -> dict[str, np.ndarray]:
+def orders_of(columns: dict[str, np.ndarray], codes: np.ndarray) -> dict[str, np.ndarray]:
     """Orders in which the labels might stand: by their row number as text, backwards, or by a column at hand that is no label."""
     n = len(codes)
     found = {"the order of row numbers as text": np.array(sorted(range(n), key=str)), "the order of row numbers from 1 as text": np.array(
         sorted(range(n), key=lambda i: str(i + 1))), "the order of rows backwards": np.arange(n)[::-1]} if n <= 200_000 else {}  # fmt: skip
-    for name, values in pair.columns.items():
+    for name, values in columns.items():
         if len({v for v in values[:200].tolist()}) > 100 and n <= 200_000:
             try:
                 found[f"the order of {name}"] = np.argsort(values, kind="stable")

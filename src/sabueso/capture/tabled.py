@@ -12,6 +12,7 @@ from . import agreement, lineage, pairs, summarise, tables, twins
 from .recorder import Recorder
 
 MOST_LEVELS = 30
+MOST_NUMBERS = 200_000  # rows
 MOST_FITS = 6  # of which the content is looked at
 
 
@@ -123,35 +124,39 @@ def _from_array(x: Any, name: str, labels: np.ndarray, y_name: str, held: list[p
 
 def judge(recorder: Recorder, whole: Whole) -> None:
     """Ask the questions that fit the kind of label."""
-    features = matrix(whole.columns)
-    if features is None or len(features) < pairs.LEAST or len(features) != len(whole.labels):
+    n = len(whole.labels)
+    if n < pairs.LEAST or not whole.columns or any(len(c) != n for c in whole.columns.values()):
         return
     codes = pairs.codes_of(whole.labels)
     if codes is not None and codes.max() >= 1:
-        of_classes(recorder, whole, features, codes)
-    elif whole.labels.dtype.kind in "iuf" and np.isfinite(whole.labels).all():
-        of_numbers(recorder, whole, features)
+        of_classes(recorder, whole, codes)
+    elif whole.labels.dtype.kind in "iuf" and n <= MOST_NUMBERS and np.isfinite(whole.labels).all():
+        of_numbers(recorder, whole)
 
 
-def matrix(columns: dict[str, np.ndarray]) -> np.ndarray | None:
-    """Features as float32: numbers as they are, texts of few levels one-hot."""
-    parts = []
+def matrix(columns: dict[str, np.ndarray], rows: np.ndarray) -> np.ndarray:
+    """Features of some rows as float32: numbers as they are, texts of few levels one-hot."""
+    parts = [np.zeros((len(rows), 0), dtype=np.float32)]
     for values in columns.values():
-        if values.dtype.kind in "iufb":
-            parts.append(values.astype(np.float32)[:, None])
-        elif len(set(values[:1000].tolist())) <= MOST_LEVELS:
-            levels, codes = np.unique(values.astype(str), return_inverse=True)
-            if len(levels) <= MOST_LEVELS:
-                parts.append(np.eye(len(levels), dtype=np.float32)[codes])
-    return np.concatenate(parts, axis=1) if parts else None
+        some = values[rows]
+        if some.dtype.kind in "iufb":
+            parts.append(some.astype(np.float32)[:, None])
+        elif len(set(some.tolist())) <= MOST_LEVELS:
+            levels, codes = np.unique(some.astype(str), return_inverse=True)
+            parts.append(np.eye(len(levels), dtype=np.float32)[codes])
+    return np.concatenate(parts, axis=1)
 
 
-def of_classes(recorder: Recorder, whole: Whole, features: np.ndarray, codes: np.ndarray) -> None:
+def of_classes(recorder: Recorder, whole: Whole, codes: np.ndarray) -> None:
     """Stretches whose labels belong to other rows; equal rows with other labels."""
-    pair = pairs.Pair(features, whole.labels, whole.x_name, whole.y_name, {**whole.beside, whole.y_name: whole.labels})
+
+    def features(rows: np.ndarray) -> np.ndarray:
+        return matrix(whole.columns, rows)
+
     if recorder.shared.get("pairs_judged", 0) < pairs.MOST_PAIRS:
         recorder.shared["pairs_judged"] = recorder.shared.get("pairs_judged", 0) + 1
-        pairs.judge(recorder, pair)
+        beside = {**whole.beside, whole.y_name: whole.labels}
+        pairs.judge(recorder, pairs.Pair(features, whole.labels, whole.x_name, whole.y_name, lambda: beside))
     found = twins.conflicts(list(whole.columns.values()), features, codes)
     if found is not None:
         label = pairs.column_of(codes, whole.beside) or whole.y_name
@@ -159,15 +164,17 @@ def of_classes(recorder: Recorder, whole: Whole, features: np.ndarray, codes: np
         recorder.fact("label_twins", {**found, "table": table, "row_numbers": rows, "labels": label, "features": whole.x_name})
 
 
-def of_numbers(recorder: Recorder, whole: Whole, features: np.ndarray) -> None:
+def of_numbers(recorder: Recorder, whole: Whole) -> None:
     """Groups of rows in which another row's label fits the features better."""
+    features: np.ndarray | None = None
     for name, values in {**whole.beside, **whole.columns}.items():
         levels = set(values[:5000].tolist())
-        if not 2 <= len(levels) <= 20 or len(values) > 200_000:
+        if not 2 <= len(levels) <= 20 or len(values) > MOST_NUMBERS:
             continue
         names, codes = np.unique(values.astype(str) if values.dtype.kind == "O" else values, return_inverse=True)
         if not 2 <= len(names) <= 20 or np.count_nonzero(np.diff(codes)) > 200:  # groups that lie in long runs
             continue
+        features = matrix(whole.columns, np.arange(len(values))) if features is None else features
         groups = agreement.of_numbers(features, whole.labels.astype(np.float64), codes)
         odd = agreement.odd_one(groups)
         if odd is not None:

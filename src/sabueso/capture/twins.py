@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,16 +14,18 @@ CHANCE = 0.02  # of the repeated rows at most so many may be expected by chance,
 MOST_ROWS = 200_000
 
 
-def conflicts(columns: list[np.ndarray], features: np.ndarray, codes: np.ndarray) -> dict[str, Any] | None:
+def conflicts(columns: list[np.ndarray], features: Callable[[np.ndarray], np.ndarray], codes: np.ndarray) -> dict[str, Any] | None:
     """Equal rows with other labels; None unless they disagree clearly more often than near but unequal rows do.
 
-    `columns` are the features as they are (text too), `features` the same as numbers, `codes` class labels from 0.
+    `columns` are the features as they are (text too), `features(rows)` the same as numbers, `codes` class labels from 0.
     """
     n = len(codes)
     if n > MOST_ROWS or not columns:
         return None
     key = tables.hashed(columns[0])
-    for column in columns[1:]:
+    for at, column in enumerate(columns[1:]):
+        if at < 3 and len(np.unique(key)) > n - LEAST:
+            return None  # a few columns already tell all rows apart
         key = tables.mixed(key, tables.hashed(column))
     order = np.argsort(key, kind="stable")
     start = np.concatenate(([True], key[order][1:] != key[order][:-1]))
@@ -49,12 +52,12 @@ def by_chance(columns: list[np.ndarray]) -> float:
     return together
 
 
-def similar(features: np.ndarray, codes: np.ndarray, rows: np.ndarray) -> float | None:
+def similar(features: Callable[[np.ndarray], np.ndarray], codes: np.ndarray, rows: np.ndarray) -> float | None:
     """How many labels the neighbours confirm among rows that all differ."""
     some = rows if len(rows) <= agreement.MOST_ROWS else rows[np.unique(np.linspace(0, len(rows) - 1, agreement.MOST_ROWS).astype(np.int64))]
     if len(some) < 60:
         return None
-    prepared = agreement.prepared(features[some])
+    prepared = agreement.prepared(features(some))
     if not prepared.shape[1]:
         return None
     near = agreement.neighbours(prepared, prepared, agreement.NEIGHBOURS, same=True)
