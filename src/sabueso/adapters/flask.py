@@ -11,7 +11,7 @@ from ..capture.around import Patches
 from ..capture.recorder import Recorder, guarded
 
 LIBRARIES = ("flask",)
-PROVIDES = ("inputs", "served")
+PROVIDES = ("inputs",)
 
 
 def install(recorder: Recorder) -> Callable[[], None]:

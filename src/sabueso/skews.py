@@ -1,0 +1,83 @@
+"""Skews: the ways in which a column of `inputs` is prepared otherwise in use than at fit, each as a finding of its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .events import Fact
+from .findings import Finding
+from .shifts import reshaped, shown, turned
+
+
+def in_another_zone(fact: Fact, c: dict[str, Any]) -> Finding | None:
+    """A part of a time that stood in another zone at fit."""
+    rows, usual = sum(c["now"].values()), max(c["fit"], key=c["fit"].get)
+    strange = sum(n for k, n in c["now"].items() if k not in c["fit"])
+    if rows < 8 or strange < 0.9 * rows:
+        return None
+    period, now = {"hour": 24, "weekday": 7, "month": 12, "day": 31}[c["part"]], max(c["now"], key=c["now"].get)
+    off, was = (int(k) - (period if int(k) > period / 2 else 0) for k in (now, usual))
+    name = c["column"]
+    return Finding(
+        says=f"{name} was the {c['part']} of {c['raw']} {was:+d} where {fact['model']} learnt and is it {off:+d} where it is used: it is read in another time zone",
+        place=fact.place.but(column=name, row=0, stage="deploy"),
+        evidence=[(f"{name} minus {c['part']} of {c['raw']} at fit", was, None), (f"{name} minus {c['part']} of {c['raw']} in use", off, was),
+                  ("rows with a difference that the fit never had", strange, 0), ("rows compared", rows, None)],
+        remedy=f"turn {c['raw']} to the time zone of the training before taking its {c['part']}", confidence=0.95, verified="fact",
+    )  # fmt: skip
+
+
+def turned_column(fact: Fact, column: dict[str, Any], strong: float, sure: float, same: float) -> Finding | None:
+    """A cyclic whole-number column (hour, weekday, month) that is off by some steps."""
+    found = turned(column)
+    if found is None or found.effect < strong or found.p > sure or found.p_turned < same:
+        return None
+    name, zone = column["name"], f" (a time zone of {found.steps} hours?)" if found.period == 24 else ""
+    return Finding(
+        says=f"{name} is {found.steps} off (of {found.period}) where {fact['model']} is used: turned back, both distributions agree",
+        place=fact.place.but(column=name, row=0, stage="deploy"),
+        evidence=[(f"steps that {name} is off", found.steps, 0), ("distance as fed, in standard deviations", shown(found.effect), "< 0.1"),
+                  ("p of the same distribution after the turn", shown(found.p_turned), "> 0.001"), ("rows fed", fact["rows"], None)],
+        remedy=f"derive {name} by the same function on both sides{zone}", confidence=0.92,
+        verified={"how": "column turned back by its steps", "before": found.p, "after": found.p_turned},
+    )  # fmt: skip
+
+
+def reshaped_column(fact: Fact, column: dict[str, Any]) -> Finding | None:
+    """A logarithm, an exponential or a power that stands between both distributions."""
+    usual, now, name = column["ref"].get("grid", []), column["cur"].get("grid", []), column["name"]
+    found = reshaped(usual, now) if column["cur"]["count"] >= 20 else None
+    if found is None:
+        return None
+    return Finding(
+        says=f"{name} as fed is the {found} of what {fact['model']} learnt", place=fact.place.but(column=name, row=0, stage="deploy"),
+        evidence=[(f"median of {name} at fit", shown(usual[10]), None), (f"median of {name} as fed", shown(now[10]), shown(usual[10]))],
+        remedy=f"prepare {name} by the same function on both sides", confidence=0.85, verified="fact",
+    )  # fmt: skip
+
+
+def step_left_out(fact: Fact) -> Finding | None:
+    """A model that learnt standardised columns is fed raw ones."""
+    skipped = fact.get("skipped")
+    if skipped and fact["rows"] >= 10 and skipped["effect"] > 0.6 and skipped["effect_before"] < 0.35 * skipped["effect"]:
+        return Finding(
+            says=f"{fact['model']} learnt what a {skipped['class']} made, and is fed rows as they were before it: the step is left out here",
+            place=fact.place.but(estimator=skipped["class"], row=0, stage="deploy"),
+            evidence=[(f"distance from what the {skipped['class']} made, in standard deviations", shown(skipped["effect"]), "< 0.1"),
+                      (f"distance from what the {skipped['class']} was given", shown(skipped["effect_before"]), "far"), ("rows fed", fact["rows"], None)],
+            remedy=f"store the {skipped['class']} with the model and apply it before predict", confidence=0.93, verified="fact",
+        )  # fmt: skip
+    numeric = [c for c in fact["columns"] if c["kind"] == "number" and "grid" in c["cur"]]
+    standard = [c for c in numeric if abs(c["ref"]["mean"]) < 0.05 and abs(c["ref"]["sd"] - 1) < 0.05]
+    far = [c for c in standard if not -4 < c["cur"]["grid"][10] < 4 or not 0.1 < c["cur"]["sd"] < 10]
+    if fact["rows"] < 10 or fact["width"] < 2 or len(far) < 0.6 * fact["width"] or all(c["cur"]["sd"] == 0 for c in far):
+        return None
+    mean = shown(float(np.mean([c["cur"]["mean"] for c in far])))
+    return Finding(
+        says=f"{fact['model']} learnt standardised columns and is fed others: {len(far)} of {fact['width']} lie off by more than 4 or are spread tenfold",
+        place=fact.place.but(column=[c["name"] for c in far], row=0, stage="deploy"),
+        evidence=[("mean of the columns at fit", 0.0, None), ("mean of these columns as fed", mean, 0.0), ("rows fed", fact["rows"], None)],
+        remedy="apply the scaler of the fit to the rows before predict", confidence=0.88, verified="fact",
+    )  # fmt: skip
