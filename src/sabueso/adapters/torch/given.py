@@ -32,7 +32,8 @@ class Given:
         loader = self.watch.parts.get("loader")
         parts = [t for t in (r() for r in loader.recent[-1].leaves) if t is not None] if loader is not None and loader.recent else []
         parts += [v for f in frames[:1] for v in f.f_locals.values() if torch.is_tensor(v) and v.grad_fn is None]
-        return parts + [t for m in models for t in [*m.parameters(), *m.buffers()]]
+        masks = {id(b) for m in models for b in m.buffers() if not bool(torch.isnan(b.detach()).any())}  # infinities there are masks
+        return parts + [t for m in models for t in [*m.parameters(), *m.buffers()] if id(t) not in masks]
 
     def fact(self, tensor: Any, batch: Any, models: list[Any], frames: list[FrameType]) -> dict[str, Any]:
         """Where the tensor belongs, which of its rows are not finite, and where they come from."""

@@ -165,6 +165,13 @@ def made_at(array: Held) -> tuple[str, int] | None:
     return (steps[0].file, steps[0].line) if steps else None
 
 
+def anew(array: Held) -> bool:
+    """Is an array made anew in each turn of the loop, so that its rows mean nothing to the person?"""
+    if array.frame is None or not array.name.isidentifier():
+        return True
+    return any(m.each_turn for m in made(array.frame, ast.Name(array.name, ast.Load()), {}))
+
+
 def is_dataset(value: Any) -> bool:
     return isinstance(value, torch.utils.data.Dataset)
 

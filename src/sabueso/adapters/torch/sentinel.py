@@ -18,7 +18,7 @@ from ...capture.origin import is_users
 from ...capture.provenance import stops_of
 from ...capture.recorder import calm
 from .given import Given
-from .rows import frames_of, values_of
+from .rows import anew, frames_of, values_of
 from .watch import Watch
 
 PART = "sentinel"
@@ -162,6 +162,10 @@ class Sentinel:
             tensors.update({n: v for n, v in f.f_locals.items() if is_batch(v, size)})
         if rows is not None:
             spot = rows.locate(tensors, birth["rows"], frames) or rows.by_subscript(size, birth["rows"], frames)
+            whole = [t for t in tensors.values() if t.is_floating_point()]
+            if spot is None and whole:  # the step is taken on all rows at once
+                spot = self.given.itself(whole[0], birth["rows"], frames)
+                spot = None if spot is None or anew(spot.held) else spot  # type: ignore[arg-type]
             if spot is not None:
                 birth["spot"] = spot.as_dict()
 
