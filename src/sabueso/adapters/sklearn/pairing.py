@@ -82,7 +82,7 @@ def inputs_tell(hooks: Any, fit: Fit, call: Any) -> None:
             continue
         recorder.fact("tell", told | {"model": fit.name}, stage="preprocess", **line_naming(told["column"], fit.origin))
     if table.numeric.all():
-        values = table.floats()
+        values = table.floats(slice(windows.STRETCH))
         for told in windows.looking_ahead(values, fit.y, names):
             if told["position"] not in used:
                 continue

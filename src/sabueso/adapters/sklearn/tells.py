@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from ...capture.lineage.fingerprints import Table
+from ...capture.lineage.fingerprints import Table, spaced
 
 MOST_ROWS = 200_000
 MOST_COLUMNS = 200
 SURE = 0.98  # share of rows in which gaps and label agree
+FIRST_LOOK = 2000  # rows in which a pattern must show before all are looked at
 LEAST = 40  # rows under which agreement may be chance
 
 
@@ -18,15 +19,25 @@ def telling(table: Table, y: np.ndarray, names: list[str] | None) -> list[dict[s
     """What single columns tell of the labels of the same rows."""
     if not LEAST <= table.rows <= MOST_ROWS or table.width > MOST_COLUMNS or len(y) != table.rows or not np.isfinite(y).all():
         return []
-    values, found = table.floats(), []
+    some = spaced(table.rows, FIRST_LOOK)
+    found = patterns(table.floats(some), y[some], names, table.numeric, table.rows)
+    if len(some) < table.rows and found:  # what a part of the rows shows must hold for all
+        columns, seen = sorted({f["position"] for f in found}), {f["position"]: f.get("next") for f in found}
+        values = np.full((table.rows, table.width), np.inf)
+        values[:, columns] = Table(table.codes[:, columns], None, table.numeric[columns]).floats()
+        found = [f | ({"next": seen[f["position"]]} if "next" in f else {}) for f in patterns(values, y, names, table.numeric, table.rows)]
+    return found
+
+
+def patterns(values: np.ndarray, y: np.ndarray, names: list[str] | None, numeric: np.ndarray, rows: int) -> list[dict[str, Any]]:
+    """The three patterns in these rows of `rows` in all."""
+    found: list[dict[str, Any]] = []
     levels = np.unique(y)
-    two = len(levels) == 2
-    gaps = np.isnan(values) & table.numeric
-    if two:
-        found += by_gaps(gaps, y == levels[1], names)
+    if len(levels) == 2:
+        found += by_gaps(np.isnan(values) & numeric, y == levels[1], names)
     if 2 <= len(levels) <= 20:
-        found += running_numbers(values, y, names)
-    if table.width >= 3:
+        found += running_numbers(values, y, names, rows)
+    if values.shape[1] >= 3:
         found += copies(values, y, names, len(levels))
     return found
 
@@ -47,7 +58,7 @@ def by_gaps(gaps: np.ndarray, positive: np.ndarray, names: list[str] | None) -> 
     return found
 
 
-def running_numbers(values: np.ndarray, y: np.ndarray, names: list[str] | None) -> list[dict[str, Any]]:
+def running_numbers(values: np.ndarray, y: np.ndarray, names: list[str] | None, rows: int) -> list[dict[str, Any]]:
     """Columns that number the rows without repeats, the rows being sorted by the label: a threshold on the number is the answer."""
     found = []
     n, levels = len(y), len(np.unique(y))
@@ -60,7 +71,7 @@ def running_numbers(values: np.ndarray, y: np.ndarray, names: list[str] | None) 
         span = column.max() - column.min() + 1
         ordered = y[np.argsort(column, kind="stable")]
         runs = int(1 + np.count_nonzero(ordered[1:] != ordered[:-1]))
-        if span <= 5 * n and runs <= levels + 1:
+        if span <= 5 * rows and runs <= levels + 1:
             found.append({"how": "running number", "column": called(names, j), "position": j, "agreement": 1.0, "rows": n,
                           "runs": runs, "levels": levels})  # fmt: skip
     return found

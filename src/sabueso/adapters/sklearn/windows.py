@@ -9,6 +9,7 @@ import numpy as np
 from .tells import called
 
 SAMPLES = 60
+STRETCH = 4000  # rows, from the first on, that are looked at
 WIDEST = 31
 CLOSE = 2e-5  # relative: values are kept as 32-bit floats
 LEAST = 0.8  # share of sampled rows (windows that reach over the border of two groups don't fit)
@@ -17,8 +18,9 @@ MOST_COLUMNS = 40
 
 def looking_ahead(values: np.ndarray, y: np.ndarray, names: list[str] | None) -> list[dict[str, Any]]:
     """Columns that are a window of the target itself, or of a column whose future is the target."""
+    values, y = values[:STRETCH], y[:STRETCH]
     n, width = values.shape
-    if n < 4 * WIDEST or width > MOST_COLUMNS or n > 2_000_000:
+    if n < 4 * WIDEST or width > MOST_COLUMNS:
         return []
     found = []
     if len(np.unique(y)) > 20:

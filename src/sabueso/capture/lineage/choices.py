@@ -17,9 +17,7 @@ def tell(uses: Any) -> None:
     """Record the facts `held_out` and `choice`."""
     idle = unused_parts(uses)
     for part in idle:
-        uses.recorder.fact(
-            "held_out", {k: part[k] for k in ("rows", "name", "used", "of")}, stage="evaluate", file=part["file"], line=part["line"]
-        )
+        uses.recorder.fact("held_out", {k: part[k] for k in ("rows", "name", "used", "of")}, stage="evaluate", file=part["file"], line=part["line"])
     for told in choices(uses, idle):
         uses.recorder.fact("choice", told, stage="evaluate", estimator=told["model"], file=told["file"], line=told["line"])
 
@@ -78,9 +76,7 @@ def judged_again(judged: list[tuple[int, Fit, Any, Any]]) -> tuple[Fit, int, Any
     kinds: dict[Any, int] = {}
     for _at, fit, known, origin in judged:
         alike = len({n for n, s in seen.items() if s == signature_of(fit)})
-        again = fit.number in seen or (
-            fit.extra.get("params") is not None and kinds.get((signature_of(fit), fit.extra["params"]), fit.number) != fit.number
-        )
+        again = fit.number in seen or (fit.extra.get("params") is not None and kinds.get((signature_of(fit), fit.extra["params"]), fit.number) != fit.number)
         latest = max(seen, default=-1)
         if again and alike >= LEAST_MODELS and not (fit.number == latest):
             return fit, alike, known, origin, place(judged[0][3])

@@ -188,10 +188,11 @@ def _number_codes(values: np.ndarray) -> np.ndarray:
     """float32 bits with one zero and one NaN."""
     with np.errstate(all="ignore"):
         codes = np.ascontiguousarray(values, np.float32).view(np.uint32)
-    odd = (codes & np.uint32(0x7FFFFFFF)) > np.uint32(0x7F800000)
+    if codes.size and codes.max() > np.uint32(0xFF800000):  # NaN with a sign, as 0/0 gives
+        codes = np.where(codes > np.uint32(0xFF800000), NAN, codes)
     zero = codes == np.uint32(0x80000000)
-    if odd.any() or zero.any():
-        codes = np.where(odd, NAN, np.where(zero, np.uint32(0), codes))
+    if zero.any():
+        codes = np.where(zero, np.uint32(0), codes)
     return codes
 
 

@@ -14,7 +14,7 @@ from .fingerprints import Table, column_bits, row_hashes, spaced, sparse_hashes,
 
 MOST_KNOWN = 240  # arrays kept; the oldest that is no source goes first
 MOST_BYTES = 96 << 20  # of codes kept in all, for matching columns later
-MOST_SECONDS = 1.0  # of CPU time for new arrays; beyond it only small ones are looked at
+MOST_SECONDS = 0.8  # of CPU time for new arrays; beyond it only small ones are looked at
 SMALL = 100_000  # cells
 PROBES = 16
 
@@ -102,9 +102,7 @@ class Lineage:
 
     # ---- what adapters call
 
-    def register_source(
-        self, x: Any, *, name: str | None = None, kind: str = "file", file: str | None = None, line: int | None = None
-    ) -> Known | None:
+    def register_source(self, x: Any, *, name: str | None = None, kind: str = "file", file: str | None = None, line: int | None = None) -> Known | None:
         """Give the rows of a table as read (or made) their ids: row i of `x` is `base` + i. None if `x` can't be looked at."""
         seen = self._look(x)
         if seen is None:
@@ -154,6 +152,8 @@ class Lineage:
         makers = parent.makers + ((maker,) if maker is not None and maker not in parent.makers else ())
         steps = parent.resampled + ((resampled,) if resampled is not None else ())
         known = Known(np.asarray(ids, np.int64), parent.source, 0, None, makers, steps, made, parent.exact and exact)
+        if ids is parent.ids and "unique" in parent.notes:
+            known.notes["unique"] = parent.notes["unique"]
         return self._keep(x, known, table if findable else None, hashes if findable else None)
 
     def allocate(self, rows: int, name: str | None) -> Known:

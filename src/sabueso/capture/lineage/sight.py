@@ -99,11 +99,7 @@ def series_in_sight(column: np.ndarray) -> tuple[str, str, int | None] | None:
     stretch = column[middle : middle + 6].astype(np.float32)
     for frame in user_frames(sys._getframe(1)):
         for name, value in holdings(frame):
-            if (
-                len(getattr(value, "shape", ())) != 1
-                or len(value) < len(column)
-                or getattr(value, "dtype", np.dtype("O")).kind not in "fiu"
-            ):
+            if len(getattr(value, "shape", ())) != 1 or len(value) < len(column) or getattr(value, "dtype", np.dtype("O")).kind not in "fiu":
                 continue
             values = np.asarray(value, np.float32)
             for at in np.flatnonzero(values[: len(values) - 5] == stretch[0])[:200]:

@@ -256,7 +256,10 @@ def unique(known: Known) -> np.ndarray:
     """The ids of known rows, sorted, each once; worked out once."""
     held = known.notes.get("unique")
     if held is None:
-        held = np.unique(known.ids)
+        held = known.ids
+        if len(held) > 1 and not (held[1:] > held[:-1]).all():
+            held = np.sort(held)
+            held = held[np.concatenate(([True], held[1:] != held[:-1]))]
         held = known.notes["unique"] = held[held >= 0]
     return held
 
