@@ -181,23 +181,29 @@ def calm() -> AbstractContextManager[Any]:
     return errstate(all="ignore") if errstate is not None else nullcontext()
 
 
-def guarded(adapter: str, recorder: Recorder) -> Callable[[F], F]:
-    """A hook of ours: silent when its adapter is off or when it is called from within us, and never failing."""
+def guarded(adapter: str, recorder: Recorder, arithmetic: bool = True) -> Callable[[F], F]:
+    """A hook of ours: silent when its adapter is off or when it is called from within us, and never failing.
+
+    `arithmetic=False` is for hooks in every step that use no NumPy: keeping its warnings down costs more than they do.
+    """
+    off, busy = recorder.off, recorder.busy
 
     def wrap(hook: F) -> F:
         @functools.wraps(hook)
         def safe(*args: Any, **kwargs: Any) -> Any:
-            if recorder.failed or adapter in recorder.off or getattr(recorder.busy, "on", False):
+            if recorder.failed or adapter in off or getattr(busy, "on", False):
                 return None
-            recorder.busy.on = True
+            busy.on = True
             try:
+                if not arithmetic:
+                    return hook(*args, **kwargs)
                 with calm():
                     return hook(*args, **kwargs)
             except Exception as error:
                 recorder.own_error(adapter, error)
                 return None
             finally:
-                recorder.busy.on = False
+                busy.on = False
 
         return safe  # type: ignore[return-value]
 

@@ -137,6 +137,6 @@ def gradients(held: Held) -> dict[int, Any]:
 def install(watch: Watch) -> None:
     """Hang on backward and step."""
     clearing = Clearing(watch)
-    watch.hang("on_backward", PART, clearing.backward)
-    watch.hang("after_backward", PART, clearing.after_backward)
+    watch.hang("on_backward", PART, clearing.backward, sampled=True)
+    watch.hang("after_backward", PART, clearing.after_backward, sampled=True)
     watch.hang("after_step", PART, clearing.step)

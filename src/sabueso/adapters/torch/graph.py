@@ -285,7 +285,7 @@ def install(watch: Watch) -> None:
         watch.around(PART, torch.nn.init, name, None, graph.initialise(name))
     watch.around(PART, torch.nn.Module, "requires_grad_", graph.freeze)
     watch.hang("on_forward", PART, graph.forward)
-    watch.hang("on_backward", PART, graph.backward)
+    watch.hang("on_backward", PART, graph.backward, sampled=True)
     watch.hang("after_step", PART, graph.step)
     watch.hang("on_arm", PART, graph.clear)
     watch.hang("on_disarm", PART, graph.clear)

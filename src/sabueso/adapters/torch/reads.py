@@ -82,6 +82,6 @@ def install(watch: Watch) -> None:
     reads = Reads(watch)
     watch.hang("on_arm", PART, reads.arm)
     watch.hang("on_disarm", PART, reads.disarm)
-    watch.hang("after_step", PART, reads.stepped)
+    watch.hang("after_step", PART, reads.stepped, sampled=True)
     watch.at_undo(reads.patches.undo)
     watch.recorder.at_exit(reads.tell)

@@ -149,6 +149,7 @@ class Recount:
             site = call.site
             site.function, site.counts = targets.function, right is not None
             site.rows, site.loss, site.right, site.calls = site.rows + rows, site.loss + loss * rows, site.right + (right or 0.0), site.calls + 1
+            self.watch.tell("on_scored", call.output, truth)
             found = hashes(call.inputs) if torch.is_tensor(call.inputs) else set()
             site.hashed, site.seen = site.hashed + len(found), site.seen + len(found & self.trained)
             return
@@ -221,7 +222,7 @@ def install(watch: Watch) -> None:
     recount = Recount(watch)
     watch.parts[PART] = recount
     watch.hang("on_loss_call", PART, recount.loss_call)
-    watch.hang("on_backward", PART, recount.backward)
+    watch.hang("on_backward", PART, recount.backward, sampled=True)
     watch.hang("on_forward", PART, recount.forward)
     watch.hang("on_evaluation", PART, recount.evaluated)
     watch.hang("on_operation", PART, recount.operation)

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch.optim import optimizer as torch_optimizer
 
+from ...capture.kernel import Kernel
 from ...places import Place
 from .lines import Line, built_at, here, named
 from .modules import sample
@@ -64,6 +65,7 @@ class Steps:
         self.losses: dict[Any, int | None] = {}
         self.waiting: list[tuple[int, int, Any]] = []  # losses on a device: (series, step, copy), read when they have arrived
         self.norm_cost, self.period, self.last = 0.0, 0.0, 0.0
+        self.kernel, self.pairs = Kernel(), []  # pairs: (series, value) of this step, not yet written
         self.seen = 0
 
     # ---- optimizers
@@ -113,23 +115,33 @@ class Steps:
             self.turn()
 
     def points(self, optimizer: Any, held: Held) -> None:
-        """Learning rate and gradient norm of this step."""
+        """Loss, learning rate and gradient norm of this step, in one block."""
         if not held.series:
             place = Place(stage="train", module=held.name, **(held.line.place if held.line else {}))
             held.series = {n: self.recorder.series(n, place) for n in ("learning_rate", "gradient_norm")}
-        rate, pairs = held.rate(optimizer), []
-        if held.series["learning_rate"] is not None and rate is not None and (not torch.is_tensor(rate) or rate.device.type == "cpu"):
+        rate, pairs = held.rate(optimizer), self.pairs
+        self.pairs = []
+        if held.series["learning_rate"] is not None and rate is not None and (type(rate) is float or not torch.is_tensor(rate) or rate.is_cpu):
             pairs.append((held.series["learning_rate"], float(rate)))
-        now = time.perf_counter()
-        if self.last:
-            self.period = 0.8 * self.period + 0.2 * (now - self.last) if self.period else now - self.last
-        self.last = now
-        if held.series["gradient_norm"] is not None and (self.watch.armed or self.norm_cost < NORM_SHARE * self.period):
-            norm = gradient_norm(held.parameters)
-            self.norm_cost = time.perf_counter() - now
-            if norm is not None:
-                pairs.append((held.series["gradient_norm"], norm))
+        if held.series["gradient_norm"] is not None:
+            now = time.perf_counter()
+            if self.last:
+                self.period = 0.8 * self.period + 0.2 * (now - self.last) if self.period else now - self.last
+            self.last = now
+            if self.watch.armed or self.norm_cost < NORM_SHARE * self.period:
+                norm = self.gradient_norm(held)
+                cost = time.perf_counter() - now
+                self.norm_cost = 0.9 * self.norm_cost + 0.1 * cost  # one disturbed look must not end it
+                if norm is not None:
+                    pairs.append((held.series["gradient_norm"], norm))
         self.recorder.points(self.watch.step, pairs)
+
+    def gradient_norm(self, held: Held) -> float | None:
+        """Global l2 norm of the gradients on the CPU; None where there is none to be had without waiting for a device."""
+        parameters = held.parameters
+        if not any(p.grad is not None and p.is_cpu for p in parameters):
+            return None
+        return float("nan") if (found := self.kernel.sentinel(parameters, True))[1] else found[0]
 
     def turn(self) -> None:
         """A turn of the loop is over: the next one may be sampled."""
@@ -137,10 +149,12 @@ class Steps:
         self.stepped.clear()
         watch.step += 1
         self.recorder.step = watch.step
-        live = [h for h in watch.optimizers.values() if h.ref() is not None]
-        if len(live) < len(watch.optimizers):
-            watch.optimizers = {k: h for k, h in watch.optimizers.items() if h.ref() is not None}
-        young = [h for h in live if h.steps < 4 and h.number < MANY_OPTIMIZERS and h.steps]
+        young = []
+        for held in list(watch.optimizers.values()):
+            if held.ref() is None:
+                watch.optimizers = {k: h for k, h in watch.optimizers.items() if h.ref() is not None}
+            elif 0 < held.steps < 4 and held.number < MANY_OPTIMIZERS:
+                young.append(held)
         if watch.schedule(watch.step + 1) or any(watch.schedule(h.steps + 1) for h in young):
             watch.arm()
         else:
@@ -154,10 +168,14 @@ class Steps:
         tensors = args[0] if args else kwargs.get("tensors", ())
         tensors = (tensors,) if torch.is_tensor(tensors) else tuple(tensors)
         watch.backwards += 1
-        self.recorder.stage = "train"
+        self.recorder.stage, watch.loss, watch.loss_line = "train", None, here()
+        if self.pairs:  # no step came between
+            self.flush()
         for tensor in tensors:
             if torch.is_tensor(tensor) and tensor.numel() == 1:
                 self.loss(tensor)
+        if len(tensors) != 1:
+            watch.loss = None
         if self.waiting:
             self.read()
         watch.tell("on_backward", tensors, (args, kwargs))
@@ -180,6 +198,7 @@ class Steps:
         create = kwargs.get("create_graph", args[4] if len(args) > 4 else False)
         if create or len(outputs) != 1 or outputs[0].numel() != 1:
             return
+        self.watch.loss, self.watch.loss_line = outputs[0].item() if outputs[0].is_cpu else None, here()
         self.watch.tell("on_backward", outputs, (args, kwargs))
         if not self.any_step and not self.watch.backwards:
             self.loss(outputs[0])
@@ -191,20 +210,30 @@ class Steps:
 
     def loss(self, tensor: Any) -> None:
         """One point of train_loss; a value on a device is copied without waiting and read at a later step."""
-        line = here()
+        line = self.watch.loss_line or here()
         if line not in self.losses:
             place = Place(stage="train", **(line.place if line else {}))
             self.losses[line] = self.recorder.series("train_loss", place)
         number = self.losses[line]
-        if number is None:
+        if tensor.is_cpu:
+            self.watch.loss = tensor.item()
+            if number is None:
+                return
+            self.pairs.append((number, float(self.watch.loss)))
+            if not self.any_step:  # written with the step's own numbers otherwise
+                self.flush()
+        elif number is None:
             return
-        if tensor.device.type == "cpu":
-            self.recorder.points(self.watch.step, [(number, float(tensor.detach()))])
         elif len(self.waiting) < 64 and tensor.device.type == "cuda":
             copy = tensor.detach().to("cpu", non_blocking=True)
             event = torch.cuda.Event()
             event.record()
             self.waiting.append((number, self.watch.step, (copy, event)))
+
+    def flush(self) -> None:
+        """Write what waits for a step."""
+        pairs, self.pairs = self.pairs, []
+        self.recorder.points(self.watch.step, pairs)
 
     def read(self) -> None:
         """Losses whose copies have arrived."""
@@ -215,6 +244,7 @@ class Steps:
     def last_words(self) -> None:
         """What each optimizer did."""
         self.read()
+        self.flush()
         self.watch.disarm()
         for held in self.watch.optimizers.values():
             where = held.backward_line or held.step_line or held.line
@@ -236,25 +266,15 @@ class Steps:
         return None
 
 
-def gradient_norm(parameters: list[Any]) -> float | None:
-    """Global l2 norm of the dense gradients on the CPU; None where there is none to be had without waiting for a device."""
-    grads = [p.grad for p in parameters if p.grad is not None]
-    grads = [g for g in grads if g.layout == torch.strided and g.device.type == "cpu"]
-    if not grads:
-        return None
-    with torch.no_grad():
-        return float(torch.linalg.vector_norm(torch.stack([n.double() for n in torch._foreach_norm([g.detach() for g in grads])])))
-
-
 def install(watch: Watch) -> None:
     """Put in the hooks that are always in."""
-    steps, guard = Steps(watch), watch.guard(PART)
+    steps, guard = Steps(watch), watch.guard(PART, arithmetic=False)
     watch.parts["steps"] = steps
     before = torch_optimizer.register_optimizer_step_pre_hook(guard(steps.before))
     after = torch_optimizer.register_optimizer_step_post_hook(guard(steps.after))
     watch.at_undo(before.remove)
     watch.at_undo(after.remove)
     watch.around(PART, torch.optim.Optimizer, "__init__", None, steps.built)
-    watch.around(PART, torch.autograd, "backward", steps.backward, steps.backward_done)
+    watch.around(PART, torch.autograd, "backward", steps.backward, steps.backward_done, arithmetic=False)
     watch.around(PART, torch.autograd, "grad", steps.grad, steps.grad_done)
     watch.recorder.at_exit(steps.last_words)

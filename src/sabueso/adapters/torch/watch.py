@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 from ...capture.around import Patches
-from ...capture.recorder import Recorder, guarded
+from ...capture.recorder import Recorder, calm, guarded
 from .identity import ByIdentity
 
 EARLY = frozenset({1, 2, 3, 4})  # steps that are looked at closely in any case; then every power of two
 MOMENTS = (
     "on_backward", "after_backward", "before_step", "after_step", "on_forward", "on_evaluation", "on_loss_call", "on_arm", "on_disarm",
-    "on_optimizer", "on_root", "on_module", "on_operation", "on_module_built", "on_switch", "on_batch",
+    "on_optimizer", "on_root", "on_module", "on_operation", "on_module_built", "on_switch", "on_batch", "on_scored",
 )  # fmt: skip
+
+
+ORDINARY = nullcontext()  # in an ordinary step no part does arithmetic with NumPy
 
 
 class Watch:
@@ -46,6 +50,7 @@ class Watch:
       backwards           backward calls so far
       armed               this step is sampled: module hooks and the function mode are in
       evaluating          a window of evaluation is open
+      loss, loss_line     value of the loss that goes backward now, where that is one number on the CPU, and the line of it
       optimizers          optimizers by id: Held(number, weak reference, steps, ...), see steps.py
       compiled            torch.compile is in use: never armed
       schedule(step)      is the coming step (counted from 1) of an optimizer to be armed? `watch.schedule = mine` replaces it
@@ -56,6 +61,8 @@ class Watch:
         self.step = self.backwards = 0
         self.armed = self.evaluating = self.compiled = self.closure = False
         self.optimizers: dict[int, Any] = {}
+        self.loss: float | None = None
+        self.loss_line: Any = None
         self.models = ByIdentity()  # the models that were called
         self.schedule: Callable[[int], bool] = dense_early
         self.parts: dict[str, Any] = {}  # what a part wants others to find, by its name
@@ -63,22 +70,24 @@ class Watch:
         for moment in MOMENTS:
             setattr(self, moment, [])
 
-    def hang(self, moment: str, part: str, call: Callable[..., Any]) -> None:
-        """Have `call` run at a moment; its errors are kept under the part's name."""
-        getattr(self, moment).append((f"torch.{part}", call))
+    def hang(self, moment: str, part: str, call: Callable[..., Any], sampled: bool = False) -> None:
+        """Have `call` run at a moment (only in sampled steps if `sampled`); its errors are kept under the part's name."""
+        getattr(self, moment).append((f"torch.{part}", call, sampled))
 
     def tell(self, moment: str, *arguments: Any) -> None:
         """Run what hangs on a moment. Called from within hooks that are guarded already."""
-        for part, call in getattr(self, moment):
-            if part not in self.recorder.off:
-                try:
-                    call(*arguments)
-                except Exception as error:
-                    self.recorder.own_error(part, error)
+        armed, off = self.armed, self.recorder.off
+        with calm() if armed else ORDINARY:
+            for part, call, sampled in getattr(self, moment):
+                if (armed or not sampled) and part not in off:
+                    try:
+                        call(*arguments)
+                    except Exception as error:
+                        self.recorder.own_error(part, error)
 
-    def guard(self, part: str) -> Callable[[Any], Any]:
+    def guard(self, part: str, arithmetic: bool = True) -> Callable[[Any], Any]:
         """A decorator for hooks put into torch: `guarded` under the part's name."""
-        return guarded(f"torch.{part}", self.recorder)
+        return guarded(f"torch.{part}", self.recorder, arithmetic)
 
     def arm(self) -> None:
         """The step that begins now is sampled."""
@@ -94,9 +103,9 @@ class Watch:
             self.armed = False
             self.tell("on_disarm")
 
-    def around(self, part: str, owner: Any, name: str, before: Any = None, after: Any = None) -> None:
+    def around(self, part: str, owner: Any, name: str, before: Any = None, after: Any = None, arithmetic: bool = True) -> None:
         """Patches.around with both hooks guarded."""
-        guard = self.guard(part)
+        guard = self.guard(part, arithmetic)
         self.patches.around(owner, name, guard(before) if before else None, guard(after) if after else None)
 
     def at_undo(self, call: Callable[[], Any]) -> None:
