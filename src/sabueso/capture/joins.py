@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,23 +12,16 @@ MOST_ROWS = 400_000  # larger joins are counted, not taken apart
 MOST_DISTINCT = 50_000  # of keys without a partner that remedies are tried on
 
 
-@dataclass(slots=True)
-class Side:
-    """One side of a join: the code of each row's key, and what key each code is."""
-
-    codes: np.ndarray
-    keys: list[Any]
-
-    @property
-    def counts(self) -> np.ndarray:
-        return np.bincount(self.codes, minlength=len(self.keys))
-
-
 def apart(left: list[np.ndarray], right: list[np.ndarray]) -> tuple[dict[str, Any], np.ndarray, np.ndarray]:
     """The numbers of a join on these key columns; the left rows without partner; the right rows whose key stands more than once."""
     numbered: dict[Any, int] = {}
-    a, b = coded(left, numbered), coded(right, numbered)
-    keys = list(numbered)
+    keys: Any
+    if len(left) == len(right) == 1 and left[0].dtype.kind in "iufb" and right[0].dtype.kind in "iufb":
+        keys, both = np.unique(np.concatenate([left[0], right[0]]).astype(np.float64), return_inverse=True)
+        a, b = both[: len(left[0])], both[len(left[0]) :]
+    else:
+        a, b = coded(left, numbered), coded(right, numbered)
+        keys = list(numbered)
     size = len(keys)
     left_times, right_times = np.bincount(a, minlength=size), np.bincount(b, minlength=size)
     alone = (left_times > 0) & (right_times == 0)
@@ -42,7 +34,7 @@ def apart(left: list[np.ndarray], right: list[np.ndarray]) -> tuple[dict[str, An
         "gained": int((left_times * np.maximum(right_times - 1, 0)).sum()), "examples_repeated": [shown(keys[i]) for i in np.flatnonzero(twice)[:3]],
         "examples_unmatched": [shown(keys[i]) for i in np.flatnonzero(alone)[:3]],
     }  # fmt: skip
-    if alone.any() and len(left) == len(right):
+    if alone.any() and len(left) == len(right) and numbered:
         facts["repair"] = repair([keys[i] for i in np.flatnonzero(alone)[:MOST_DISTINCT]], left_times, right_times, numbered, len(left))
     return facts, np.flatnonzero(alone[a]), np.flatnonzero(twice[b])
 
@@ -50,7 +42,9 @@ def apart(left: list[np.ndarray], right: list[np.ndarray]) -> tuple[dict[str, An
 def coded(columns: list[np.ndarray], numbered: dict[Any, int]) -> np.ndarray:
     """The number of each row's key; new keys are numbered on the way."""
     rows = columns[0].tolist() if len(columns) == 1 else list(zip(*(c.tolist() for c in columns)))
-    return np.fromiter((numbered.setdefault(k, len(numbered)) for k in rows), dtype=np.int64, count=len(rows))
+    for key in dict.fromkeys(rows):
+        numbered.setdefault(key, len(numbered))
+    return np.fromiter(map(numbered.__getitem__, rows), dtype=np.int64, count=len(rows))
 
 
 def repair(alone: list[Any], left_times: np.ndarray, right_times: np.ndarray, numbered: dict[Any, int], width: int) -> dict[str, Any] | None:
@@ -83,7 +77,7 @@ def respelt(key: Any, part: int, width: int, spell: Callable[[Any], Any]) -> Any
 
 def shown(key: Any) -> Any:
     """A key as it can be told and stored."""
-    return str(key)[:60] if not isinstance(key, (int, float)) else key
+    return (int(key) if float(key).is_integer() else float(key)) if isinstance(key, (int, float)) else str(key)[:60]
 
 
 def _text(change: Callable[[str], Any]) -> Callable[[Any], Any]:
