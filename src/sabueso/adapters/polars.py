@@ -14,7 +14,19 @@ from ..capture.recorder import Recorder, guarded
 
 LIBRARIES = ("polars",)
 PROVIDES = ("table_read", "table_join", "join_reduced", "rows_dropped", "text_order", "text_encoded", "order_used", "table_used")
-READERS = ("read_csv", "read_parquet", "read_json", "read_ndjson", "read_ipc", "read_ipc_stream", "read_excel", "read_database", "read_database_uri", "read_avro", "read_delta")
+READERS = (
+    "read_csv",
+    "read_parquet",
+    "read_json",
+    "read_ndjson",
+    "read_ipc",
+    "read_ipc_stream",
+    "read_excel",
+    "read_database",
+    "read_database_uri",
+    "read_avro",
+    "read_delta",
+)
 ORDERED = ("shift", "diff", "pct_change", "rolling_mean", "rolling_sum", "rolling_std", "rolling_max", "rolling_min", "ewm_mean", "forward_fill")
 
 

@@ -63,7 +63,17 @@ class Infinities:
         worst = int(np.isinf(flat).sum(axis=0).argmax())
         rows = np.flatnonzero(np.isinf(flat[:, worst]))
         name = what if flat.shape[1] == 1 else f"{what}[:, {worst}]"
-        return {name: {"where": "array", "tensor": name, "rows": tables.first(rows), "row_count": len(rows), "count": int(np.isinf(part).sum()), "nan": 0, "inf": len(rows)}}
+        return {
+            name: {
+                "where": "array",
+                "tensor": name,
+                "rows": tables.first(rows),
+                "row_count": len(rows),
+                "count": int(np.isinf(part).sum()),
+                "nan": 0,
+                "inf": len(rows),
+            }
+        }
 
     def _born_in(self, part: Any) -> dict[str, dict[str, Any]]:
         """The remembered columns that are in a table, named column or array, still not finite."""

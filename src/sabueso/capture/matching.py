@@ -58,20 +58,14 @@ def reduced(recorder: Recorder, before: int, after: int) -> None:
             recorder.fact("join_reduced", {"join": number, "rows": after})
 
 
-def drops(
-    recorder: Recorder, frame: Any, gaps: np.ndarray, asked: list[int], names: list[str], before: int, after: int, whole: bool
-) -> None:
+def drops(recorder: Recorder, frame: Any, gaps: np.ndarray, asked: list[int], names: list[str], before: int, after: int, whole: bool) -> None:
     """Record rows dropped for their gaps: by column how many have one, and how many would stay but for this column."""
     among = gaps[:, asked]
     times = among.sum(axis=1)
     lost = np.flatnonzero(times > 0)
     if len(lost) != before - after:  # `thresh` or how="all"
         return
-    by_column = {
-        names[c]: {"gaps": int(among[:, i].sum()), "alone": int((among[:, i] & (times == 1)).sum())}
-        for i, c in enumerate(asked)
-        if among[:, i].any()
-    }
+    by_column = {names[c]: {"gaps": int(among[:, i].sum()), "alone": int((among[:, i] & (times == 1)).sum())} for i, c in enumerate(asked) if among[:, i].any()}
     table, rows = tables.of(recorder).rows(frame, lost)
     most = dict(sorted(by_column.items(), key=lambda t: -t[1]["alone"])[:20])
     told = {"how": "dropna", "before": before, "after": after, "whole": whole, "table": table, "rows": rows, "columns": names[:200], "by_column": most}

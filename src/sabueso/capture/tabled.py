@@ -32,7 +32,9 @@ def look(recorder: Recorder, estimator: Any, x: Any, y: Any) -> None:
     """Judge what a predictor is given: labels that do not belong to their rows, equal rows with other labels."""
     if y is None or not hasattr(estimator, "predict") or not recorder.wants("label_agreement", "label_twins", "label_offset"):
         return
-    if recorder.shared.get("fits_judged", 0) >= MOST_FITS or not recorder.once("fit_judged", *_shape(x), type(estimator).__name__[:3], str(getattr(y, "name", ""))):
+    if recorder.shared.get("fits_judged", 0) >= MOST_FITS or not recorder.once(
+        "fit_judged", *_shape(x), type(estimator).__name__[:3], str(getattr(y, "name", ""))
+    ):
         return
     recorder.shared["fits_judged"] = recorder.shared.get("fits_judged", 0) + 1
     for whole in wholes(x, y):
@@ -58,7 +60,11 @@ def _of_frames(x: Any, y: Any, n: int, held: list[pairs.Held]) -> Iterator[Whole
     names, target = summarise.columns_of(x), getattr(y, "name", None)
     if target is None and summarise.is_frame(y) and len(summarise.columns_of(y)) == 1:
         target = summarise.columns_of(y)[0]
-    fits = [h for h in held if target is not None and {*names, str(target)} <= set(summarise.columns_of(h.thing)) and n <= summarise.height(h.thing) <= pairs.MOST_ROWS]
+    fits = [
+        h
+        for h in held
+        if target is not None and {*names, str(target)} <= set(summarise.columns_of(h.thing)) and n <= summarise.height(h.thing) <= pairs.MOST_ROWS
+    ]
     sizes = sorted({summarise.height(h.thing) for h in fits})
     for size in dict.fromkeys(sizes[:1] + sizes[-1:]):
         frame = next(h for h in fits if summarise.height(h.thing) == size)

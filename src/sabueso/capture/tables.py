@@ -164,7 +164,7 @@ def name_of(source: Any, otherwise: str = "table") -> str:
         words = text.split() if isinstance(text, str) else []
         lower = [w.lower() for w in words]
         if "from" in lower[:-1]:
-            return words[lower.index("from") + 1].strip("\"`[]();,")
+            return words[lower.index("from") + 1].strip('"`[]();,')
     if isinstance(source, (list, tuple)) and source:
         return name_of(source[0], otherwise)
     named = getattr(source, "name", None)

@@ -174,7 +174,8 @@ def _to_numeric(recorder: Recorder) -> Any:
         if not lost.any():
             return
         spelt = [v for v in before[lost].tolist()[:2000] if summarise.as_number(str(v)) is not None]
-        recorder.fact("coerced", {"column": str(getattr(given, "name", None)), "rows": len(before), "lost": int(lost.sum()), "rows_lost": tables.first(np.flatnonzero(lost)),
+        name = str(getattr(given, "name", None))
+        recorder.fact("coerced", {"column": name, "rows": len(before), "lost": int(lost.sum()), "rows_lost": tables.first(np.flatnonzero(lost)),
                                   "numbers": round(len(spelt) / min(int(lost.sum()), 2000), 3), "examples": [str(v) for v in before[lost][:3]]})  # fmt: skip
 
     return forced

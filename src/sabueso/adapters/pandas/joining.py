@@ -79,7 +79,13 @@ def _reduced(recorder: Recorder) -> Any:
 def _mapped(recorder: Recorder, pandas: Any) -> Any:
     def mapped(token: Any, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         series, table = args[0], args[1] if len(args) > 1 else kwargs.get("func", kwargs.get("arg"))
-        if not recorder.wants("table_join") or not isinstance(table, (dict, pandas.Series)) or not len(table) or isinstance(table, dict) and hasattr(table, "__missing__"):
+        if (
+            not recorder.wants("table_join")
+            or not isinstance(table, (dict, pandas.Series))
+            or not len(table)
+            or isinstance(table, dict)
+            and hasattr(table, "__missing__")
+        ):
             return
         if not result.isna().any() or len(series) > 200_000:
             return

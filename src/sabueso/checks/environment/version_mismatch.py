@@ -9,7 +9,6 @@ from ...catalogue import check
 from ...events import Fact
 from ...findings import Finding
 
-
 # what a release took away, as the exception words it: (pattern, library, since, in its place)
 GONE = (
     (r"`?np\.(\w+)`? was removed in the NumPy 2", "numpy", "2.0", "its replacement as the message names it"),

@@ -27,7 +27,9 @@ def numeric_as_text(
     Evidence
     --------
     The share of texts that spell a number (at least 0.9, a fifth with decimals, so that codes and postcodes don't count) and the rank
-    correlation of what they became with what they spell (1 for a cast). For an order: rows in text order of whole numbers, a numeric column whose steps between the neighbours that text order makes are 1.5 times those between true neighbours or more, and an operation that relies on the order.
+    correlation of what they became with what they spell (1 for a cast). For an order: rows in text order of whole numbers,
+    a numeric column whose steps between the neighbours that text order makes are 1.5 times those between true neighbours or more, and an
+    operation that relies on the order.
 
     Remedy
     ------

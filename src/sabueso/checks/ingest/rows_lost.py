@@ -122,6 +122,7 @@ def of_lines(fact: Fact, least: float) -> Finding | None:
         place=fact.place.but(column=fact["column"], stage="ingest"), stage="ingest",
         evidence=[("lines skipped", fact["lost"], 0), ("first of them, line of the file", fact["first_lines"][0], None),
                   (f"rows left with {level['column']} = {level['level']}", level["kept"], level["lost"] + level["kept"]), ("example", fact["example"], None)],
-        remedy=f"Put the surplus fields back together in {fact['column'] or 'their column'!r} in the bad-line handler, or have the field quoted where the file is written.",
+        remedy=f"Put the surplus fields back together in {fact['column'] or 'their column'!r} in the bad-line handler, "
+        "or have the field quoted where the file is written.",
         confidence=0.95, verified="fact",
     )  # fmt: skip

@@ -113,7 +113,8 @@ def forced(fact: Fact) -> Finding:
         says=f"to_numeric(errors='coerce') turns {fact['lost']} of {fact['rows']} values of {fact['column']!r} into gaps, though "
              f"{fact['numbers']:.0%} of them spell a number, such as {fact['examples'][0]!r}.",
         place=fact.place.but(column=fact["column"], row=fact["rows_lost"]),
-        evidence=[("values turned into gaps", fact["lost"], 0), ("of them spelling a number, share", fact["numbers"], None), ("examples", fact["examples"], None)],
+        evidence=[("values turned into gaps", fact["lost"], 0), ("of them spelling a number, share", fact["numbers"], None),
+                  ("examples", fact["examples"], None)],
         remedy="Bring the texts into one spelling first (decimal mark, thousands marks, units), then convert with errors='raise'.",
         severity="warning", confidence=0.8, verified="fact",
     )  # fmt: skip

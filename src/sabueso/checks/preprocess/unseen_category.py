@@ -74,7 +74,8 @@ def spelt(fact: Fact) -> Finding:
              f"to a program they are {fact['levels']} other levels.",
         place=fact.place.but(column=column, row=fact["rows"], stage="deploy"), stage="deploy",
         evidence=[(f"rows of {fact['table']} whose {column} is not in {fact['earlier']} as written", fact["count"], 0),
-                  (f"of their {fact['levels']} levels known once {fact['how']}", fact["levels"], 0), ("written, and known as", [fact["written"], fact["known_as"]], "equal")],
+                  (f"of their {fact['levels']} levels known once {fact['how']}", fact["levels"], 0),
+                  ("written, and known as", [fact["written"], fact["known_as"]], "equal")],
         remedy=f"Bring {column} into one spelling where it is read ({fact['how']}), in both tables.",
         confidence=0.94, verified="fact",
     )  # fmt: skip
