@@ -21,9 +21,11 @@ def in_another_zone(fact: Fact, c: dict[str, Any]) -> Finding | None:
     off, was = (int(k) - (period if int(k) > period / 2 else 0) for k in (now, usual))
     name = c["column"]
     return Finding(
-        says=f"{name} was the {c['part']} of {c['raw']} {was:+d} where {fact['model']} learnt and is it {off:+d} where it is used: it is read in another time zone",
+        says=f"{name} was the {c['part']} of {c['raw']} {was:+d} where {fact['model']} learnt and is it {off:+d} where it is used: it is read in "
+        "another time zone",
         place=fact.place.but(column=name, row=0, stage="deploy"),
-        evidence=[(f"{name} minus {c['part']} of {c['raw']} at fit", was, None), (f"{name} minus {c['part']} of {c['raw']} in use", off, was),
+        evidence=[(f"{name} minus {c['part']} of {c['raw']} at fit", was, None),
+                  (f"{name} minus {c['part']} of {c['raw']} in use", off, was),
                   ("rows with a difference that the fit never had", strange, 0), ("rows compared", rows, None)],
         remedy=f"turn {c['raw']} to the time zone of the training before taking its {c['part']}", confidence=0.95, verified="fact",
     )  # fmt: skip
@@ -66,7 +68,8 @@ def step_left_out(fact: Fact) -> Finding | None:
             says=f"{fact['model']} learnt what a {skipped['class']} made, and is fed rows as they were before it: the step is left out here",
             place=fact.place.but(estimator=skipped["class"], row=0, stage="deploy"),
             evidence=[(f"distance from what the {skipped['class']} made, in standard deviations", shown(skipped["effect"]), "< 0.1"),
-                      (f"distance from what the {skipped['class']} was given", shown(skipped["effect_before"]), "far"), ("rows fed", fact["rows"], None)],
+                      (f"distance from what the {skipped['class']} was given", shown(skipped["effect_before"]), "far"),
+                                ("rows fed", fact["rows"], None)],
             remedy=f"store the {skipped['class']} with the model and apply it before predict", confidence=0.93, verified="fact",
         )  # fmt: skip
     numeric = [c for c in fact["columns"] if c["kind"] == "number" and "grid" in c["cur"]]

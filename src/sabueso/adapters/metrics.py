@@ -84,7 +84,8 @@ class Metrics:
         moved = [c for c in shared if here.codes.index(c) != there.codes.index(c)]
         if moved and self.recorder.once("label_codes", here.number, there.number):
             value = {"how": "encoded", "encoder": here.cls, "numbered": there.codes[:20], "stored": here.codes[:20], "moved": len(moved),
-                     "classes": len(shared), "rows": here.rows, "fit_line": there.line, "lacks": [c for c in there.codes if c not in here.codes][:10]}  # fmt: skip
+                     "classes": len(shared), "rows": here.rows, "fit_line": there.line,
+                               "lacks": [c for c in there.codes if c not in here.codes][:10]}  # fmt: skip
             self.recorder.fact("label_codes", value, stage="preprocess", estimator=here.cls, file=here.file or "", line=here.line)
 
     # ---- scorers, as searches and cross-validation use them

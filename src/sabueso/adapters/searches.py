@@ -27,7 +27,8 @@ def searched(recorder: Recorder) -> Callable[..., None]:
         site = max(sites, key=lambda s: s.calls, default=None)
         means = [float(v) for v in result["mean_test_score"]][:MOST]
         folds = sum(k.startswith("split") and k.endswith("_test_score") for k in result)
-        value = {"search": type(search).__name__, "scoring": _short(search.scoring), "metric": site.metric if site else None, "folds": folds,
+        value = {"search": type(search).__name__, "scoring": _short(search.scoring), "metric": site.metric if site else None,
+                  "folds": folds,
                  "scores": means, "candidates": [{k: _short(v) for k, v in p.items()} for p in result["params"][:MOST]]}  # fmt: skip
         if site is not None and site.calls == folds * len(means):
             value["confusions"] = [site.pooled(i * folds, (i + 1) * folds) for i in range(len(means))]

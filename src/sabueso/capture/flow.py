@@ -274,7 +274,8 @@ class Flow:
                  "single": stream.single, "served": stream.served, "loaded": model.loaded, "fit_rows": model.rows, "fit_file": model.file,
                  "fit_line": model.line, "classifier": model.classifier, "names": model.names, "fed_names": stream.names,
                  "width": len(model.columns), "fed_width": len(got), "named": model.named,
-                 "made_by": model.made_by and model.made_by.told(), "fed_by": stream.made_by and stream.made_by.told(), "starts": stream.starts[:500]}  # fmt: skip
+                 "made_by": model.made_by and model.made_by.told(), "fed_by": stream.made_by and stream.made_by.told(),
+                           "starts": stream.starts[:500]}  # fmt: skip
         value["training"] = stream.rows == model.rows and bool(got) and all(_same(r, c) for r, c in zip(model.columns[:6], got))
         value["columns"] = [t for r, c in zip(model.columns, got) if (t := beside(r, c, rows)) is not None]
         value["skipped"] = self._skipped(model, got)
@@ -282,7 +283,8 @@ class Flow:
             value["order"] = order_of(model.columns, got, value["columns"])
         value["answers"] = self._answers(stream)
         value["truth"] = stream.truth.told(rows, got, [r.name for r in model.columns], model.target)
-        value["clock"] = [{"column": _name(model.names, j), "raw": model.clock[j][0], "part": model.clock[j][1], "fit": dict(model.clock[j][2]),
+        value["clock"] = [{"column": _name(model.names, j), "raw": model.clock[j][0], "part": model.clock[j][1],
+                  "fit": dict(model.clock[j][2]),
                            "now": dict(now)} for j, now in stream.clock.items()]  # fmt: skip
         if stream.raw:
             value["requests"] = [r["raw"] for r, _ in stream.raw[:MOST_REQUESTS]]

@@ -83,7 +83,8 @@ class Site:
         if self.metric in SCORES and self.hard is None and answered.ndim == 1 and len(answered) >= 10 and len(np.unique(answered)) <= 2:
             source = of_answer if of_answer is not None else outputs.behind(answered) if answered.dtype.kind in "iufb" else None
             if source is not None and (source.scores or not source.hard) and (of_answer is None or source.method == "predict"):
-                self.hard = {"model": source.model, "method": source.method, "distinct": int(len(np.unique(answered))), "rows": len(answered),
+                self.hard = {"model": source.model, "method": source.method, "distinct": int(len(np.unique(answered))),
+                          "rows": len(answered),
                              "direct": of_answer is not None}  # fmt: skip
         if self.swapped is None and of_true is not None and of_answer is None and len(true) == len(answered) and true.ndim == answered.ndim == 1:
             if of_true.method == "predict" and (answered.dtype.kind not in "iufb" or outputs.behind(answered) is None):
@@ -101,8 +102,10 @@ class Site:
 
     def told(self) -> dict[str, Any]:
         """JSON-able."""
-        value: dict[str, Any] = {"metric": self.metric, "via": self.via, "calls": self.calls, "values": self.values[:300], "sizes": self.sizes[:300],
-                                 "settings": self.settings, "hard": self.hard, "swapped": self.swapped, "answers": self.answers}  # fmt: skip
+        value: dict[str, Any] = {"metric": self.metric, "via": self.via, "calls": self.calls, "values": self.values[:300],
+                  "sizes": self.sizes[:300],
+                                 "settings": self.settings, "hard": self.hard, "swapped": self.swapped,
+                                           "answers": self.answers}  # fmt: skip
         if self.counts:
             value["last"] = self.pooled(len(self.counts) - 1)
             value["pooled"] = self.pooled()
@@ -125,8 +128,10 @@ class Site:
         if last - first < 4:
             return None
         found, sizes, values = self.passes[first], self.sizes[first:last], self.values[first:last]
-        told = {"how": found.how, "name": found.name, "calls": last - first, "rows": sum(sizes), "batch": sizes[0], "mean": float(np.mean(values)),
-                "weighted_mean": float(np.average(values, weights=sizes)), "zeros": sum(v == 0 for v in values), "even": sizes[-1] == sizes[0],
+        told = {"how": found.how, "name": found.name, "calls": last - first, "rows": sum(sizes), "batch": sizes[0],
+                  "mean": float(np.mean(values)),
+                "weighted_mean": float(np.average(values,
+                weights=sizes)), "zeros": sum(v == 0 for v in values), "even": sizes[-1] == sizes[0],
                 "averaged": self.averaged}  # fmt: skip
         if len(self.counts) >= last:
             told["pooled"] = self.pooled(first, last)

@@ -63,5 +63,6 @@ def device_fallback(device_asked: list[Fact]) -> Iterator[Finding]:
             says=f"{fact['model']} was to run on {fact['device']}, the move failed and the error was caught: it runs on the CPU and nothing says so",
             place=fact.place.but(stage="deploy"),
             evidence=[("device asked for", fact["device"], None), ("device of its parameters when called", fact["ran_on"], fact["device"])],
-            remedy="let the error through, or log next(net.parameters()).device in place of the configured name", confidence=0.92, verified="fact",
+            remedy="let the error through, or log next(net.parameters()).device in place of the configured name",
+            confidence=0.92, verified="fact",
         )  # fmt: skip

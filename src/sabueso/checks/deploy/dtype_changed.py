@@ -88,7 +88,8 @@ def _requests(fact: Fact, least: int) -> Iterator[tuple[str, str, list[Any], Any
             continue
         if len(values) == 1 and len(few.get(j, ())) >= 2:
             yield name, "become one value", texts[:5], next(iter(values))
-        lost = [(t, v) for t, v in pairs if (number := _number(t)) is not None and isinstance(v, (int, float)) and v == int(v) and number != v and int(number) == v]
+        numbers = [(t, v, _number(t)) for t, v in pairs if isinstance(v, (int, float))]
+        lost = [(t, v) for t, v, x in numbers if x is not None and x != v and int(x) == v]
         if len(lost) >= 0.5 * len(pairs):
             yield name, "lose their fraction", [str(t) for t, _ in lost[:5]], [v for _, v in lost[:5]]
 
@@ -132,6 +133,7 @@ def _types(fact: Fact, column: dict[str, Any]) -> Finding:
     return Finding(
         says=f"{column['name']} was text where {fact['model']} was fitted and is a number here: none of its values is known",
         place=fact.place.but(column=column["name"], row=column.get("rows") or None, stage="deploy"),
-        evidence=[(f"type of {column['name']} at fit", "text", None), (f"type of {column['name']} as fed", "number", "text"), ("example", column["example"], None)],
+        evidence=[(f"type of {column['name']} at fit", "text", None), (f"type of {column['name']} as fed", "number", "text"),
+                  ("example", column["example"], None)],
         remedy=f'make it text before: {column["name"]}.astype(str)', confidence=0.85, verified="fact",
     )  # fmt: skip

@@ -97,7 +97,9 @@ def _finding(fact: Fact, moved: list[str], own: list[str], found: list[str], how
     return Finding(
         says=f"{fact['model']} learnt {', '.join(own[:8])} in this order and is fed {', '.join(found[:8])}: {len(moved)} of {len(own)} columns stand elsewhere",
         place=fact.place.but(column=moved, row=0, stage="deploy"),
-        evidence=[("order at fit", own[:20], None), ("order fed", found[:20], own[:20]), (f"agreement by {how}, in the order found", round(best, 3), None),
+        evidence=[("order at fit", own[:20], None), ("order fed", found[:20], own[:20]),
+                  (f"agreement by {how}, in the order found", round(best, 3), None),
                   (f"agreement by {how}, as fed", round(now, 3), None)],
-        remedy="build the row by the names of the fit: [body[name] for name in columns], or give a DataFrame[columns]", confidence=0.95, verified="fact",
+        remedy="build the row by the names of the fit: [body[name] for name in columns], or give a DataFrame[columns]",
+        confidence=0.95, verified="fact",
     )  # fmt: skip

@@ -11,7 +11,11 @@ from ...findings import Finding
 from ...skews import in_another_zone, reshaped_column, step_left_out, turned_column
 
 
-@check(stage="deploy", severity="error", leads_to=("covariate-drift", "concept-drift", "label-drift", "fit-before-split", "unscaled-input", "unit-change", "misleading-metric"))
+@check(
+    stage="deploy",
+    severity="error",
+    leads_to=("covariate-drift", "concept-drift", "label-drift", "fit-before-split", "unscaled-input", "unit-change", "misleading-metric"),
+)
 def preprocess_skew(inputs: list[Fact], *, strong: float = 0.3, sure: float = 1e-6, same: float = 1e-3) -> Iterator[Finding]:
     """Rows are prepared otherwise where the model is used than where it learnt.
 
@@ -87,7 +91,8 @@ def _refitted(fact: Fact, learnt: dict[str, Any], fed: dict[str, Any]) -> Findin
         says=f"{fact['model']} learnt from what a {cls} fitted on {learnt['rows']} rows made, and is fed what another {cls}, fitted on {n} "
         f"row{'s' if n != 1 else ''} in use, makes.{alike}",
         place=fact.place.but(file=fed["file"], line=fed["line"], estimator=cls, row=0, stage="deploy"),
-        evidence=[(f"rows that the {cls} of the fit learnt from", learnt["rows"], None), (f"rows that the {cls} in use learnt from", n, learnt["rows"]),
+        evidence=[(f"rows that the {cls} of the fit learnt from", learnt["rows"], None),
+                  (f"rows that the {cls} in use learnt from", n, learnt["rows"]),
                   ("rows fed", fact["rows"], None)],
         remedy=f"store the {cls} of the fit with the model and call its transform here", confidence=0.95, verified="fact",
     )  # fmt: skip

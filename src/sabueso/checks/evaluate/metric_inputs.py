@@ -86,7 +86,8 @@ def _hard(m: Fact) -> Finding:
     return Finding(
         says=f"{name} is given hard labels ({what}), {hard['distinct']} values in {hard['rows']} rows: it measures one threshold, not the ranking",
         place=m.place.but(tensor="y_score"),
-        evidence=[("distinct values of the scores", hard["distinct"], "about as many as rows"), (name, [round(v, 4) for v in m["values"][:5]], "of scores")],
+        evidence=[("distinct values of the scores", hard["distinct"], "about as many as rows"),
+                  (name, [round(v, 4) for v in m["values"][:5]], "of scores")],
         remedy=f"give {name} the scores: predict_proba(X)[:, 1] or decision_function(X)", confidence=0.95, verified="fact",
     )  # fmt: skip
 
@@ -110,6 +111,7 @@ def _exchanged(m: Fact, now: float, right: float | None) -> Finding:
     return Finding(
         says=f"{name} is given the model's answer first and the truth second{shown}",
         place=m.place.but(tensor="y_true"),
-        evidence=[(f"{name} as called", round(now, 4), None if right is None else round(right, 4)), ("first argument", f"answer of {m['swapped']['model']}", "the truth")],
+        evidence=[(f"{name} as called", round(now, 4), None if right is None else round(right, 4)),
+                  ("first argument", f"answer of {m['swapped']['model']}", "the truth")],
         remedy=f"exchange the arguments: {name}(truth, answer)", confidence=0.93, verified="fact",
     )  # fmt: skip

@@ -12,8 +12,9 @@ from ...scoring import ACCURACY, Confusion
 
 @check(stage="evaluate", severity="warning", leads_to=("class-imbalance",))
 def misleading_metric(
-    metric: list[Fact] = None, search: list[Fact] = None, hand_metric: list[Fact] = None, *, rare: float = 0.1, skill: float = 0.25, least: int = 5, gain: float = 0.1
-) -> Iterator[Finding]:
+    metric: list[Fact] = None, search: list[Fact] = None, hand_metric: list[Fact] = None, *,
+    rare: float = 0.1, skill: float = 0.25, least: int = 5, gain: float = 0.1,
+) -> Iterator[Finding]:  # fmt: skip
     """Accuracy is what decides, though one class is so rare that always answering the other is as good.
 
     What it means
@@ -26,10 +27,11 @@ def misleading_metric(
 
     Evidence
     --------
-    The accuracy beside that of the majority's answer, and the recall of the rare class. Spoken only of a class under a tenth of the rows, beside one with over four fifths,
-    where no metric that sees the rare class was reckoned (of accuracy made by hand: nor named in the program), and where accuracy gains less than a quarter of what the majority's answer
-    leaves open. Of a search: where another candidate reaches a balanced accuracy that is higher by a tenth. (Thresholds: our own;
-    the reference programs lie at gains of 0 and 0.4 to 0.8.)
+    The accuracy beside that of the majority's answer, and the recall of the rare class. Spoken only of a class under a tenth of the rows,
+    beside one with over four fifths, where no metric that sees the rare class was reckoned (of accuracy made by hand: nor named in the
+    program), and where accuracy gains less than a quarter of what the majority's answer leaves open. Of a search: where another
+    candidate reaches a balanced accuracy that is higher by a tenth. (Thresholds: our own; the reference programs lie at gains of 0 and
+    0.4 to 0.8.)
 
     Remedy
     ------

@@ -84,7 +84,8 @@ def _finding(fact: Fact, change: dict[str, Any], best: dict[str, Any]) -> Findin
         says=f"from row {change['row']} on (the {first + 1}th that {fact['model']} judged) its errors follow {name}, which itself is as before: "
         f"what {name} means for the answer has changed",
         place=fact.place.but(file=fact["fit_file"], line=fact["fit_line"], column=name, row=change["rows"], stage="monitor"),
-        evidence=[("mean error before", shown(change["error_before"]), None), ("mean error after", shown(change["error_after"]), shown(change["error_before"])),
+        evidence=[("mean error before", shown(change["error_before"]), None),
+                  ("mean error after", shown(change["error_after"]), shown(change["error_before"])),
                   (f"share of the error's variance that {name} explains before", round(best["before"], 3), None),
                   (f"share of the error's variance that {name} explains after", round(best["after"], 3), round(best["before"], 3))],
         remedy=f"fit again on rows from row {change['row']} on (or with what changed then as an input)", confidence=0.9, verified="fact",

@@ -94,8 +94,12 @@ def _finding(fact: Fact, column: dict[str, Any], segment: Segment, moved: Moved,
     return Finding(
         says=f"{name}{also}{since} has moved by {moved.effect:.2f} standard deviations from what {fact['model']} learnt, and its error goes from "
         f"{hurt.before:.3g} to {hurt.after:.3g}",
-        place=fact.place.but(column=[name, *(n for n in names if n != name)] if len(names) > 1 else name, row=segment.rows or None, stage="monitor"),
-        evidence=[(f"median of {name} at fit", shown(ref["grid"][10]), None), (f"median of {name} in these rows", shown(segment.grid[10]), shown(ref["grid"][10])),
-                  (f"effect on {name}, in standard deviations", round(moved.effect, 3), "< 0.1"), ("error there", shown(hurt.after), shown(hurt.before))],
-        remedy=f"check what measures or fills {name} since then; if the world changed, fit again with such rows", confidence=0.88, verified="fact",
+        place=fact.place.but(column=[name, *(n for n in names if n != name)] if len(names) > 1 else name, row=segment.rows or None,
+        stage="monitor"),
+        evidence=[(f"median of {name} at fit", shown(ref["grid"][10]), None),
+                  (f"median of {name} in these rows", shown(segment.grid[10]), shown(ref["grid"][10])),
+                  (f"effect on {name}, in standard deviations", round(moved.effect, 3), "< 0.1"),
+                            ("error there", shown(hurt.after), shown(hurt.before))],
+        remedy=f"check what measures or fills {name} since then; if the world changed, fit again with such rows",
+        confidence=0.88, verified="fact",
     )  # fmt: skip

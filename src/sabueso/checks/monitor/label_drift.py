@@ -82,8 +82,10 @@ def label_drift(inputs: list[Fact], *, effect: float = 0.2, sure: float = 1e-6, 
             says=f"the labels average {shown(truth['true_mean'])} here and {shown(truth['fit_mean'])} where {fact['model']} learnt; its scores average "
             f"{shown(truth['answer_mean'])} still",
             place=fact.place.but(tensor="y", stage="monitor"),
-            evidence=[("mean of the labels at fit", shown(truth["fit_mean"]), None), ("mean of the labels here", shown(truth["true_mean"]), shown(truth["fit_mean"])),
-                      ("mean of the model's scores here", shown(truth["answer_mean"]), shown(truth["true_mean"])), ("rows judged", truth["rows"], None)],
+            evidence=[("mean of the labels at fit", shown(truth["fit_mean"]), None),
+                      ("mean of the labels here", shown(truth["true_mean"]), shown(truth["fit_mean"])),
+                      ("mean of the model's scores here", shown(truth["answer_mean"]), shown(truth["true_mean"])),
+                                ("rows judged", truth["rows"], None)],
             remedy="fit again on recent rows, or shift the intercept by the change of the log-odds; then choose the threshold anew",
             confidence=0.8, verified="fact",
         )  # fmt: skip

@@ -85,7 +85,9 @@ def missing_rate_drift(inputs: list[Fact], *, rise: float = 0.2, times: float = 
             yield Finding(
                 says=f"{name} is missing in {share:.0%} of rows{first}; where {fact['model']} was fitted it was in {usual:.1%}",
                 place=fact.place.but(column=name, row=rows or None, stage="monitor"),
-                evidence=[(f"share of {name} missing at fit", round(usual, 4), None), (f"share of {name} missing{first or ' now'}", round(share, 4), round(usual, 4)),
+                evidence=[(f"share of {name} missing at fit", round(usual, 4), None),
+                          (f"share of {name} missing{first or ' now'}", round(share, 4), round(usual, 4)),
                           (f"rows that lack {name}", cur["missing"], None), ("rows fed", fact["rows"], None)],
-                remedy=f"find what stopped filling {name}; until then refit without it or hold these rows back", confidence=0.92, verified="fact",
+                remedy=f"find what stopped filling {name}; until then refit without it or hold these rows back", confidence=0.92,
+                verified="fact",
             )  # fmt: skip

@@ -84,6 +84,7 @@ def _finding(fact: Fact, column: dict[str, Any], rows: int, p: float) -> Finding
         says=f"{column['new_count']} of {rows} rows have a {name} that {fact['model']} never met: {', '.join(map(repr, new[:4]))}",
         place=fact.place.but(column=name, row=column["new_rows"], stage="monitor"),
         evidence=[(f"rows with a new {name}", column["new_count"], f"about {round(column['once'] / max(column['ref']['count'], 1) * rows)}"),
-                  (f"new values of {name}", dict(list(column["new"].items())[:5]), {}), ("p of so many by a long tail", float(f"{p:.2g}"), "> 1e-6")],
+                  (f"new values of {name}", dict(list(column["new"].items())[:5]), {}),
+                            ("p of so many by a long tail", float(f"{p:.2g}"), "> 1e-6")],
         remedy=f"bring spellings of {name} together where it is read, or fit again with these rows", confidence=0.88, verified="fact",
     )  # fmt: skip

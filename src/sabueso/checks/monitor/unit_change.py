@@ -12,7 +12,11 @@ from ...findings import Finding
 from ...shifts import Rescaled, Segment, drifted, harm, rescaled, segments, shown, together, unit_of
 
 
-@check(stage="monitor", severity="error", leads_to=("covariate-drift", "saturated-units", "not-learning", "preprocess-skew", "concept-drift", "unscaled-input", "label-drift", "misleading-metric"))
+@check(
+    stage="monitor",
+    severity="error",
+    leads_to=("covariate-drift", "saturated-units", "not-learning", "preprocess-skew", "concept-drift", "unscaled-input", "label-drift", "misleading-metric"),
+)
 def unit_change(inputs: list[Fact] = None, moments: list[Fact] = None, *, least: int = 8, clear: float = 4.0) -> Iterator[Finding]:
     """A column comes in another unit than the one that the model learnt.
 
@@ -91,9 +95,12 @@ def _stored(fact: Fact, clear: float) -> Iterator[Finding]:
             says=f"{name} is {shown(factor)} times what {holder} say of it ({unit}): scaled with them it lies near "
             f"{shown((c['table_mean'] - c['mean']) / c['sd'])} in place of 0",
             place=fact.place.but(column=name, stage="preprocess"), stage="preprocess",
-            evidence=[(f"mean of {name} as stored", shown(c["mean"]), None), (f"mean of {name} in the table", shown(c["table_mean"]), shown(c["mean"])),
-                      (f"spread of {name} as stored", shown(c["sd"]), None), (f"spread of {name} in the table", shown(c["table_sd"]), shown(c["sd"]))],
-            remedy=f"bring {name} to the unit of the stored moments ({name} / {shown(factor)}), or store them anew", confidence=0.96, verified="fact",
+            evidence=[(f"mean of {name} as stored", shown(c["mean"]), None),
+                      (f"mean of {name} in the table", shown(c["table_mean"]), shown(c["mean"])),
+                      (f"spread of {name} as stored", shown(c["sd"]), None),
+                                (f"spread of {name} in the table", shown(c["table_sd"]), shown(c["sd"]))],
+            remedy=f"bring {name} to the unit of the stored moments ({name} / {shown(factor)}), or store them anew",
+            confidence=0.96, verified="fact",
         )  # fmt: skip
 
 
@@ -125,6 +132,7 @@ def _finding(fact: Fact, column: dict[str, Any], segment: Segment, found: Rescal
         says=f"{name}{since} is {by} than where {fact['model']} was fitted{unit}: {segment.count} of {fact['rows']} rows",
         place=fact.place.but(column=name, row=segment.rows or None, stage="monitor"),
         evidence=[(f"median of {name} at fit", shown(usual), None), (f"median of {name} in these rows", shown(now), shown(usual)),
-                  ("factor", shown(found.factor), 1), ("rows", segment.count, 0), ("misfit of the quantiles after conversion", shown(found.misfit), "< 0.35")],
+                  ("factor", shown(found.factor), 1), ("rows", segment.count, 0),
+                            ("misfit of the quantiles after conversion", shown(found.misfit), "< 0.35")],
         remedy=f"convert these rows where they are read: {name} {back}", confidence=0.95 if found.unit else 0.8, verified="fact",
     )  # fmt: skip
