@@ -10,7 +10,9 @@ from ...events import Fact
 from ...findings import Finding
 
 
-@check(stage="preprocess", severity="error", leads_to=("label-conflict", "misaligned-labels", "label-drift", "concept-drift", "misleading-metric", "not-learning"))
+@check(
+    stage="preprocess", severity="error", leads_to=("label-conflict", "misaligned-labels", "label-drift", "concept-drift", "misleading-metric", "not-learning")
+)
 def label_encoding_mismatch(*, label_codes: list[Fact] | None = None, label_agreement: list[Fact] | None = None) -> Iterator[Finding]:
     """One number stands for one class where the model learnt and for another where it is judged or asked.
 
@@ -81,7 +83,8 @@ def _encoded(fact: Fact) -> Finding:
         place=fact.place.but(tensor="y_true"),
         evidence=[("classes by number in training", fact["numbered"], None), ("classes by number here", fact["stored"], fact["numbered"]),
                   ("classes with another number", fact["moved"], 0)],
-        remedy=f"keep the {fact['encoder']} of the training (line {fact['fit_line']}) and call its transform here", confidence=0.97, verified="fact",
+        remedy=f"keep the {fact['encoder']} of the training (line {fact['fit_line']}) and call its transform here",
+        confidence=0.97, verified="fact",
     )  # fmt: skip
 
 
@@ -92,6 +95,7 @@ def _stored(fact: Fact) -> Finding:
         place=fact.place.but(tensor=fact["where"] or None, stage="deploy"),
         evidence=[(f"names by number in {fact['name']}", fact["numbered"], None), ("names as stored", fact["stored"], fact["numbered"]),
                   ("classes with another number", fact["moved"], 0)],
-        remedy=f"store the names in the order of their numbers: sorted({fact['name']}, key={fact['name']}.get)", confidence=0.9, verified="fact",
+        remedy=f"store the names in the order of their numbers: sorted({fact['name']}, key={fact['name']}.get)", confidence=0.9,
+        verified="fact",
         stage="deploy",
     )  # fmt: skip
