@@ -131,6 +131,8 @@ VOCABULARY: dict[str, Term] = {
     "completion_order": Term("fact", "", "results of threads gathered as they ended and then joined: name, futures, moved, order", "concurrent.futures"),
     "loader_use": Term("fact", "", "the loader that training was fed from: batch_size, rows, rows_a_step, shapes, steps, parameters, target", "torch"),
     "threads_set": Term("fact", "", "threads asked for: threads, cores, function", "torch"),
+    "split_drawn": Term("fact", "", "a random split by scikit-learn: rows of the parts, seeded", "sklearn"),
+    "torch_seed": Term("fact", "", "was torch's default stream seeded, was it drawn from; the last of a process counts", "torch"),
     "hot_lines": Term("fact", "s", "CPU seconds of the main thread by line of the person's, and in the loader; cumulative, the last of a process counts"),
     "host_reads": Term("fact", "", "values of tensors read back one by one in sampled steps: median a step, by line of the training loop", "torch"),
     "memory_held": Term("fact", "bytes", "memory at the start and end of the steps, containers that grew, caches; cumulative, the last of a process counts"),

@@ -26,6 +26,7 @@ WAKES = {
     "sklearn": ("sklearn.base",),
     "sklearn_calls": ("sklearn.base",),
     "futures": ("concurrent.futures",),
+    "seeding": ("sklearn.model_selection._split",),
     "metrics": ("sklearn.metrics",),
     "lightgbm_calls": ("lightgbm",),
     "factorized": ("pandas",),
