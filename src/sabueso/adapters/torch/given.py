@@ -87,6 +87,9 @@ class Given:
         if spot is None:
             return
         told["spot"] = spot.as_dict()
+        column = column_of(rows if spot.held is None else spot.rows, spot.count, frames) if spot.column is None else None
+        if column is not None:
+            told["spot"]["column"] = column
         if spot.held is not None and spot.rows and max(spot.rows) < len(spot.held.values):
             source = spot.held.values[np.asarray(spot.rows[:5])]
             flat = source.reshape(len(source), -1)
@@ -120,6 +123,18 @@ class Given:
             return {}
         spot_line = {"file": birth["file"], "line": birth["line"]}
         return {"made_by": {k: birth[k] for k in ("op", "text", "inputs", "bad", "of") if k in birth}, **spot_line}
+
+
+def column_of(rows: list[int], count: int, frames: list[FrameType]) -> str | None:
+    """The one column of the person's tables that is not finite in just these rows."""
+    if count > FIRST:
+        return None
+    names = set()
+    for array in held(frames):
+        if array.column is not None and array.values.dtype.kind == "f" and len(array.values) > max(rows):
+            if np.array_equal(np.flatnonzero(~np.isfinite(array.values)), sorted(rows)):
+                names.add(array.column)
+    return names.pop() if len(names) == 1 else None
 
 
 def is_bad(t: Any) -> bool:

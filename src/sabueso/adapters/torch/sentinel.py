@@ -54,7 +54,8 @@ class Sentinel:
             if scalars and self.suspect is not None and self.suspect["stepped"]:
                 self.suspect = None  # the program took care of it
         elif self.suspect is None:
-            self.look("loss", wrong)
+            if not (math.isinf(wrong.item()) and scaled()):
+                self.look("loss", wrong)
         elif self.suspect["bare"]:
             self.confirm()  # a loop without an optimizer whose loss has not come back
         elif self.suspect["stepped"]:
