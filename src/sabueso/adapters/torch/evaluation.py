@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import sys
 import time
+import weakref
 from typing import Any
 
 import torch
 
 from ...capture.budget import Budget
+from ...capture.around import Patches
 from ...capture.origin import is_users
+from .identity import ByIdentity
 from .lines import Line, here
 from .modules import Modules, sample
 from .trace import Trace, tensors_in
@@ -43,11 +46,22 @@ class Evaluation:
         self.trained: dict[int, dict[str, Any]] = {}  # roots called with gradients in this step
         self.told: dict[Any, int] = {}
         self.batches: set[int] = set()  # fingerprints of the last sampled training step's inputs
+        self.trained_from = ByIdentity()  # loaders that training reads
+        self._loader: Any = None
         self.used: list[dict[str, Any]] = []
         self.inputs: dict[int, int] = {}
         self.budget = Budget(watch.recorder.budget)
 
     # ---- windows
+
+    @property
+    def loader(self) -> Any:
+        """The loader begun last, held weakly."""
+        return self._loader() if self._loader is not None else None
+
+    @loader.setter
+    def loader(self, loader: Any) -> None:
+        self._loader = weakref.ref(loader)
 
     def open(self, why: str) -> None:
         """A window, unless this line has had its share or the program trains under compilation."""
@@ -98,9 +112,18 @@ class Evaluation:
             self.open("eval")
 
     def step(self, *_: Any) -> None:
-        """Training goes on."""
+        """Training goes on: what was called with gradients in a window was no evaluation."""
+        if self.loader is not None:
+            self.trained_from[self.loader] = True
         if self.watch.evaluating:
+            self.used = [v for v in self.used if not v["grad"]]
             self.close()
+
+    def begun(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """A loader is begun: one that was not trained from is as a rule there to evaluate."""
+        self.loader = args[0]
+        if self.watch.backwards and args[0] not in self.trained_from:
+            self.open("loader")
 
     # ---- evaluation
 
@@ -200,6 +223,9 @@ def install(watch: Watch) -> None:
     for owner in (torch.no_grad, torch.inference_mode):
         watch.around(PART, owner, "__enter__", None, lambda token, result, args, kwargs: evaluation.no_grad(args, kwargs))
         watch.around(PART, owner, "__exit__", evaluation.no_grad_ended)
+    patches = Patches()  # its own: other parts watch loaders too
+    patches.around(torch.utils.data.DataLoader, "__iter__", watch.guard(PART)(evaluation.begun))
+    watch.at_undo(patches.undo)
     watch.hang("on_switch", PART, evaluation.switch)
     watch.hang("on_backward", PART, evaluation.step)
     watch.hang("on_backward", PART, evaluation.backward)

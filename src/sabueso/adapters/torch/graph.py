@@ -34,6 +34,8 @@ class Graph:
         self.reached: set[int] = set()
         self.cuts: dict[int, Made] = {}
         self.before: dict[int, Any] = {}
+        self.call_lines: dict[int, Line | None] = {}
+        self.fed: dict[int, bool] = {}  # cuts behind which trained layers go on
         self.told: dict[tuple[int, int], int] = {}
         self.unheld: dict[int, tuple[Any, Line | None]] = {}
         self.line: Line | None = None
@@ -63,11 +65,14 @@ class Graph:
                 self.frozen_at[id(p)] = line
 
     def clear(self) -> None:
-        self.called, self.reached, self.cuts, self.before, self.unheld = {}, set(), {}, {}, {}
+        self.called, self.reached, self.cuts, self.before, self.unheld, self.fed = {}, set(), {}, {}, {}, {}
+        self.call_lines = {}
 
     def forward(self, root: Any, inputs: Any, outputs: Any) -> None:
         """A model was called in a sampled step."""
-        self.called[id(root)] = self.modules.root_of(root) or root
+        own = self.modules.root_of(root) or root
+        self.called[id(own)] = own
+        self.call_lines.setdefault(id(own), here())
 
     def backward(self, tensors: tuple[Any, ...], _: Any) -> None:
         """Which parameters does this graph reach, and what cuts others off from the loss?"""
@@ -86,7 +91,7 @@ class Graph:
             self.before.setdefault(id(reference()), sample(reference()))
         for tensor in tensors:
             made = self.trace.of(tensor) if torch.is_tensor(tensor) else None
-            if torch.is_tensor(tensor) and not tensor.requires_grad or (made is None and tensor.grad_fn is None and self.called):
+            if torch.is_tensor(tensor) and tensor.grad_fn is None and self.called:
                 self.cut_off(tensor, made)
             if made is None:
                 continue
@@ -94,9 +99,11 @@ class Graph:
                 if m.op == "parameter" and m.ref() is not None:
                     self.took_part[id(m.ref())] = m.ref
                     self.cuts.setdefault(id(m.ref()), None)  # type: ignore[arg-type]
+            leads = {id(m) for m in made.ancestors()}
             self.lookups(made)
             for m in made.ancestors():
                 if m.cut is m:
+                    self.fed[id(m)] = feeds(self.trace.order, m, leads)
                     for p in m.ancestors():
                         if p.op == "parameter" and p.ref() is not None and (p.grad or p.lost):
                             self.cuts[id(p.ref())] = m
@@ -164,7 +171,7 @@ class Graph:
         hidden = [self.row(f"(hidden) {tuple(r().shape)}", r(), owners) | {"line": line.told if line else None}
                   for i, (r, line) in self.unheld.items() if i not in own and r() is not None][:20]  # fmt: skip
         value = {"model": self.modules.label(root), "class": type(root).__name__, "optimizer": stepping.number, "steps": stepping.steps,
-                 "built": self.modules.line_of(root), "optimizer_line": stepping.line.told if stepping.line else None,
+                 "built": self.modules.line_of(root), "called": line.told if (line := self.call_lines.get(id(root))) else None, "optimizer_line": stepping.line.told if stepping.line else None,
                  "optimizer_count": len(stepping.parameters), "orphans": self.orphans(stepping, own), "hidden": hidden, "rows": rows}  # fmt: skip
         self.recorder.fact("parameters", value, step=self.watch.step, module=value["model"], **(self.line.place if self.line else {}))
 
@@ -193,7 +200,7 @@ class Graph:
             row["built"] = self.modules.line_of(owner)
         cut = self.cuts.get(id(p))
         if cut is not None and id(p) not in self.reached:
-            row["cut"] = {"op": cut.op, "line": cut.line.told if cut.line else None, "no_grad": bool(cut.no_grad),
+            row["cut"] = {"op": cut.op, "feeds": self.fed.get(id(cut), False), "line": cut.line.told if cut.line else None, "no_grad": bool(cut.no_grad),
                           "no_grad_line": cut.no_grad.told if isinstance(cut.no_grad, Line) else None,
                           "module": self.modules.label(cut.module) if cut.module is not None else None}  # fmt: skip
         return row
@@ -219,6 +226,17 @@ class Graph:
                         took = any(r() is q for q in owner.parameters() if (r := self.took_part.get(id(q))) is not None)
                         return {"module": self.modules.label(owner), "trained": self.trained_steps(owner), "took_part": took, "values": sample(p)}
         return None
+
+
+def feeds(order: list[Made], cut: Made, leads: set[int]) -> bool:
+    """Does what was cut off go into a layer whose parameters get gradients?"""
+    known = {id(cut)}
+    for m in order:
+        if id(m) in leads and m.number >= cut.number and any(id(p) in known for p in m.parents):
+            if m.grad and any(p.op == "parameter" and p.grad for p in m.parents):
+                return True
+            known.add(id(m))
+    return False
 
 
 def looked_up(order: list[Made], index: Made, scores: dict[int, Made]) -> tuple[Made | None, Made | None]:

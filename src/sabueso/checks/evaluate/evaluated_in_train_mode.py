@@ -69,7 +69,7 @@ def evaluated_in_train_mode(evaluation: list[Fact], *, least: int = 2) -> Iterat
     """
     by_line: dict[tuple[int, str, str | None, int | None], list[Fact]] = defaultdict(list)
     for fact in evaluation:
-        if not fact["grad"] and fact["metrics"] and not fact["training_batch"]:
+        if (not fact["grad"] or fact["why"] == "loader") and fact["metrics"] and not fact["training_batch"]:
             by_line[fact.process, fact["model"], fact.place.file, fact.place.line].append(fact)
     told = set()
     for (process, model, file, line), facts in by_line.items():

@@ -76,11 +76,12 @@ def graph_broken(parameters: list[Fact] | None = None, graph_cut: list[Fact] | N
         held = [r for _, r in seen if r["optimizer"] is not None and r["requires_grad"]]
         if len(held) < least or len(held) < len(seen) or any(r["reached"] or r["stepped"] for r in held) or not row.get("cut"):
             continue
-        if row["gradient"] in ("none", "zero", None):
+        if row["gradient"] in ("none", "zero", None) and row["cut"]["feeds"] and row["untouched"]:
             cut = row["cut"]
             by_cut[fact.process, fact["model"], tuple(cut["no_grad_line"] or [*(cut["line"] or ()), cut["op"]])].append((fact, row))
     for found in by_cut.values():
         yield told(found)
+    yield from apart(parameters or [], least)
     yield from whole(graph_cut or [])
     yield from lookups(graph_cut or [])
 
@@ -101,6 +102,28 @@ def told(found: list[tuple[Fact, dict[str, Any]]]) -> Finding:
         confidence=0.95,
         verified="fact",
     )
+
+
+def apart(parameters: list[Fact], least: int) -> Iterator[Finding]:
+    """A model that is called and held by an optimizer, but none of whose parameters a loss depends on: its output left torch on the way."""
+    by_model: dict[tuple[int, str], list[Fact]] = defaultdict(list)
+    for fact in parameters:
+        by_model[fact.process, fact["model"]].append(fact)
+    for (_, model), facts in by_model.items():
+        rows = [r for f in facts for r in f["rows"]]
+        held = all(r["optimizer"] is not None and r["requires_grad"] for r in rows)
+        if len(facts) < least or not rows or not held or any(r["reached"] or r["used"] or r["stepped"] or r["changed"] or not r["untouched"] for r in rows):
+            continue
+        file, line = facts[0].get("called") or (facts[0].place.file, facts[0].place.line)
+        yield Finding(
+            says=f"the output of `{model}` never gets to the loss as a tensor (NumPy, item(), a new tensor): it never gets a gradient",
+            place=Place(stage="train", file=file, line=line, step=0, module=model),
+            evidence=[(f"parameters of `{model}` that the optimizer holds and that no loss depends on", len(facts[0]["rows"]), 0),
+                      ("sampled steps in which it was called and stepped", len(facts), "with a gradient in each")],  # fmt: skip
+            remedy="keep the output a tensor of torch up to the loss",
+            confidence=0.9,
+            verified="fact",
+        )
 
 
 def whole(cuts: list[Fact]) -> Iterator[Finding]:
