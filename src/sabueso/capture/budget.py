@@ -12,7 +12,7 @@ CREDIT = 8.0  # looks that may be saved up, so that a pause (an evaluation, a de
 
 
 class Budget:
-    """A token bucket: wall time earns `share` of itself, a look spends what it took.
+    """A token bucket: time (by default of the wall clock) earns `share` of itself, a look spends what it took.
 
     `allows()` asks whether the expected cost of a look is there; `spent(seconds)` books one. The expectation is the median of the last
     looks. A pause longer than `pause` seconds between two questions earns nothing beyond it.
@@ -22,24 +22,22 @@ class Budget:
         self.share, self.clock, self.pause = share, clock, pause
         self.credit = 0.0
         self.total = 0.0  # seconds spent in all
+        self.expected = 0.0  # seconds that the next look will take
         self._costs: deque[float] = deque(maxlen=RECENT)
         self._then = clock()
-
-    @property
-    def expected(self) -> float:
-        """Seconds that the next look will take."""
-        return median(self._costs) if self._costs else 0.0
 
     def allows(self) -> bool:
         """Is enough saved for one more look?"""
         now = self.clock()
         self.credit += self.share * min(now - self._then, self.pause)
         self._then = now
-        self.credit = min(self.credit, CREDIT * self.expected) if self._costs else self.credit
+        if self._costs and self.credit > CREDIT * self.expected:
+            self.credit = CREDIT * self.expected
         return self.credit >= self.expected
 
     def spent(self, seconds: float) -> None:
         """Book a look."""
         self._costs.append(seconds)
+        self.expected = median(self._costs)
         self.credit -= seconds
         self.total += seconds

@@ -225,4 +225,4 @@ def install(watch: Watch) -> None:
     watch.parts[PART] = activations
     watch.hang("on_module", PART, activations.module)
     watch.hang("on_operation", PART, activations.operation)
-    watch.hang("on_backward", PART, activations.flush)
+    watch.hang("on_backward", PART, activations.flush, sampled=True)

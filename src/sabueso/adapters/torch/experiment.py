@@ -53,7 +53,6 @@ class Experiment:
         self.bytes = 0
         self.first: list[float] = []
         self.last: deque[float] = deque(maxlen=30)
-        self.harmed = False
         self.settings: dict[str, Any] = {}
 
     # ---- kept
@@ -76,13 +75,16 @@ class Experiment:
 
     def backward(self, tensors: tuple[Any, ...], _: Any) -> None:
         """Note the loss; keep the batch where loss, prediction and target belong together."""
-        if (value := self.watch.loss) is not None:
-            self.harmed = self.harmed or not math.isfinite(value)
-            self.last.append(value)
-            if len(self.first) < 5:
-                self.first.append(value)
-            if not self.over and self.watch.armed:
-                self.keep(value)
+        value = self.watch.loss
+        if value is None:
+            return
+        self.last.append(value)
+        if self.over:
+            return
+        if len(self.first) < 5:
+            self.first.append(value)
+        if self.watch.armed and len(tensors) == 1:
+            self.keep(value)
         self.given, self.calls = None, []
 
     def keep(self, value: float) -> None:
@@ -130,7 +132,7 @@ class Experiment:
         if self.copy is None or len(self.kept) < 2 or len(self.first) < 3 or not self.recorder.wants("experiment"):
             return
         end, begin = sum(self.last) / len(self.last), self.first[0]
-        if not self.harmed and math.isfinite(end) and end < FELL * begin:
+        if math.isfinite(end) and end < FELL * begin:
             return
         until = time.monotonic() + max(SECONDS, SHARE * (time.monotonic() - self.began))
         state = torch.get_rng_state()
@@ -234,5 +236,5 @@ def install(watch: Watch) -> None:
     watch.parts[PART] = experiment
     for moment, call in (("on_forward", experiment.forward), ("on_loss_call", experiment.loss_call), ("on_backward", experiment.backward),
                          ("before_step", experiment.before_step), ("after_step", experiment.after_step)):  # fmt: skip
-        watch.hang(moment, PART, call)
+        watch.hang(moment, PART, call, sampled=moment != "on_backward")
     watch.recorder.at_exit(watch.guard(PART)(experiment.last_words))

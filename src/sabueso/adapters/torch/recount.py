@@ -60,6 +60,7 @@ class Recount:
         self.calls: list[tuple[Targets, Any, float]] = []  # loss calls of this step: targets, record, value
         self.sites: dict[Any, Site] = {}
         self.waiting: Call | None = None
+        self.dirty = False  # a pass of evaluation is under way
         self.trained: set[int] = set()  # hashes of rows that were trained on
 
     # ---- training
@@ -119,6 +120,7 @@ class Recount:
             if len(self.sites) >= MOST_SITES:
                 return
             site = self.sites[key] = Site(len(self.sites), self.watch.parts["modules"].label(root), line)
+        self.dirty = True
         self.waiting = Call(site, self.watch.parts["trace"].of(out), out.detach(), given)
 
     def operation(self, name: str, func: Any, args: Any, kwargs: Any, result: Any, outputs: list[Any]) -> None:
@@ -156,7 +158,9 @@ class Recount:
 
     def flush(self, *_: Any) -> None:
         """Training goes on: the passes are over."""
-        self.waiting = None
+        if not self.dirty:
+            return
+        self.waiting, self.dirty = None, False
         for site in self.sites.values():
             if site.rows:
                 self.end(site)

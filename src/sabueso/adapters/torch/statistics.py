@@ -133,7 +133,7 @@ class Turns:
 
     def __init__(self, watch: Watch) -> None:
         self.watch = watch
-        self.schedule = Schedule(Budget(watch.recorder.budget))
+        self.schedule = Schedule(Budget(watch.recorder.budget, clock=time.thread_time))
         self.ordinary: deque[float] = deque(maxlen=31)
         self.step, self.then, self.armed = 0, 0.0, False
 
@@ -164,5 +164,5 @@ def install(watch: Watch) -> None:
     statistics, turns = Statistics(watch), Turns(watch)
     watch.schedule = turns.due
     watch.parts[PART] = statistics
-    watch.hang("before_step", PART, statistics.before_step)
-    watch.hang("after_step", PART, statistics.after_step)
+    watch.hang("before_step", PART, statistics.before_step, sampled=True)
+    watch.hang("after_step", PART, statistics.after_step, sampled=True)
