@@ -129,6 +129,8 @@ class RowsSeen:
 
     def whole(self, dataset: Any, depth: int) -> Known | None:
         rows = self.rows_of(dataset) if depth > 1 else None
+        if rows is not None and not rows.known.source.whole and rows.known.rows == rows.known.source.rows:
+            rows.known.source.kind = "made"  # what is cut into parts is the whole
         return rows.known if rows is not None else None
 
     def meet(self, rows: Rows, dataset: Any, iterator: Any, indices: Any) -> None:

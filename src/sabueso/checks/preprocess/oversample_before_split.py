@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from ... import row_uses
 from ...catalogue import check
 from ...events import Fact
@@ -68,13 +70,14 @@ def oversample_before_split(row_use: list[Fact], *, least: int = 5) -> Iterator[
             continue
         known = [r for r in pair["resampled"] if r.get("extra_rows", 0) and (r["both"] >= least or (r["on_way"] and r["hits"] >= least))]
         repeated = row_uses.made_twice(pair) and pair["twice"] >= least and (pair.get("class_share") or 0) > 0.9
+        repeated = repeated or one_class(pair)
         if known:
             r = max(known, key=lambda k: k["hits"])
             place = row_uses.at(r)
             says = f"{r['name']} made {r['extra_rows']} rows out of rows of which {r['hits']} are judged"
         elif repeated:
             place = row_uses.part_place(pair).but(stage="preprocess")
-            says = f"Training repeats {pair['repeated_in_train']} rows, nearly all of one class, and {pair['twice']} of them are judged"
+            says = f"The table repeats rows of one class only, and {pair['eval_twins']} of the judged rows have a copy in training; they are judged"
         else:
             continue
         evidence = [("rows judged with a copy or offspring in training", pair.get("eval_twins") or known[0]["hits"], 0),
@@ -89,3 +92,10 @@ def oversample_before_split(row_use: list[Fact], *, least: int = 5) -> Iterator[
             confidence=0.96, verified="fact",
         )  # fmt: skip
         return
+
+
+def one_class(pair: Fact) -> bool:
+    """Are the rows that stand on both sides all of one class, many, and too rich to be equal by chance? A file that came twice repeats all classes."""
+    need = 2 * np.log2(max(pair["train_rows"], 2)) + 10
+    many = pair.get("eval_twins", 0) >= max(10, 0.05 * pair["eval_rows"]) and pair["shared"] < 0.95 * pair["eval_distinct"]
+    return bool(many and (pair.get("class_share") or 0) > 0.97 and pair.get("twin_bits", 0) >= need and pair["how"] != "folds")

@@ -40,7 +40,7 @@ def unshuffled_data(
 
     Evidence
     --------
-    Labels in one run a class, or a rank correlation with the row number above 0.98; and the share of judged rows whose class (or tenth of
+    Labels in one run a class, or numbers that only rise or only fall (a trend in time has steps back); and the share of judged rows whose class (or tenth of
     the range) is in training with less than a quarter of its share, told from 30 % on. Where it can be tried the same
     cross-validation on shuffled rows must gain a tenth of the scale, else nothing is said: data in the order of time stays as it is.
 
