@@ -42,7 +42,7 @@ class Truth:
         lost = signed if signed is not None else _difference(true, answered)
         told: dict[str, Any] = {"rows": len(true), "calls": len(order), "error": float(miss.mean()), "kind": "number" if signed is not None else "label"}
         told |= _base(true, answered, signed, target)
-        rank = np.argsort(np.argsort(miss, kind="stable"), kind="stable") / len(miss) if signed is not None else miss
+        rank = _mid_rank(miss) if signed is not None else miss
         moved = split(rank, 0.0, CLEAR) or split(np.minimum(miss, np.quantile(miss, 0.99)), 0.0, CLEAR)
         if moved is None:
             return told
@@ -64,8 +64,8 @@ def _error(true: np.ndarray, answered: np.ndarray) -> tuple[np.ndarray, np.ndarr
     if true.ndim > 1:
         return None
     if true.dtype.kind in "iufb" and answered.dtype.kind in "iufb":
-        few = len(np.unique(true[:2000])) <= 20 and true.dtype.kind in "iub"
-        if few and answered.dtype.kind in "iub":
+        whole = [x.dtype.kind in "iub" or bool((x == np.round(x)).all()) for x in (true, answered)]
+        if all(whole) and len(np.unique(true[:2000])) <= 20:
             return (true != answered).astype(float), None
         signed = true.astype(float) - answered.astype(float)
         return (np.abs(signed), signed) if np.isfinite(signed).all() else None
@@ -73,6 +73,12 @@ def _error(true: np.ndarray, answered: np.ndarray) -> tuple[np.ndarray, np.ndarr
         return (true.astype(str) != answered.astype(str)).astype(float), None
     except (TypeError, ValueError):
         return None
+
+
+def _mid_rank(x: np.ndarray) -> np.ndarray:
+    """Ranks from 0 to 1; equal values share theirs, or their order would look like a trend."""
+    ordered = np.sort(x)
+    return (np.searchsorted(ordered, x, side="left") + np.searchsorted(ordered, x, side="right")) / (2 * len(x))
 
 
 def _difference(true: np.ndarray, answered: np.ndarray) -> np.ndarray:

@@ -12,7 +12,7 @@ from ...shifts import moved_by, segments, shown
 
 
 @check(stage="monitor", severity="warning", leads_to=("label-drift", "metric-inputs"))
-def concept_drift(inputs: list[Fact], *, worse: float = 1.5, explained: float = 0.25, least: int = 20) -> Iterator[Finding]:
+def concept_drift(inputs: list[Fact], *, worse: float = 1.5, explained: float = 0.25, least: int = 30) -> Iterator[Finding]:
     """What the inputs mean for the answer has changed: the same inputs now go with other answers.
 
     What it means
@@ -73,7 +73,9 @@ def concept_drift(inputs: list[Fact], *, worse: float = 1.5, explained: float = 
         if change["error_after"] < worse * change["error_before"]:
             continue
         moved = {c["name"]: max((moved_by(c, s).effect for s in segments(c)), default=0.0) for c in fact["columns"] if c["kind"] == "number"}
-        best = next((e for e in change.get("explains") or [] if e["after"] - e["before"] >= explained and moved.get(e["column"], 0.0) < 0.3), None)
+        rows = change["to"] - change["from"]  # among many columns one explains a quarter of few rows by chance
+        enough = max(explained, 20 / rows)
+        best = next((e for e in change.get("explains") or [] if e["after"] - e["before"] >= enough and moved.get(e["column"], 0.0) < 0.3), None)
         if best is not None:
             yield _finding(fact, change, best)
 
