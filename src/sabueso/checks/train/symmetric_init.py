@@ -12,7 +12,9 @@ OUT = ("Linear", "Conv1d", "Conv2d", "Conv3d", "LazyLinear")  # one unit a row; 
 
 
 @check(stage="train", severity="error", leads_to=("not-learning", "underfitting", "bad-init", "vanishing-gradient", "dead-units"))
-def symmetric_init(initial_weights: list[Fact], units_alike: list[Series], *, fewest: int = 2) -> Iterator[Finding]:
+def symmetric_init(
+    initial_weights: list[Fact], units_alike: list[Series], weight_gradient: list[Series] = None, *, fewest: int = 2
+) -> Iterator[Finding]:  # fmt: skip
     """All units of a layer began with the same weights, and still are the same.
 
     What it means
@@ -68,11 +70,14 @@ def symmetric_init(initial_weights: list[Fact], units_alike: list[Series], *, fe
     ----------
     Goodfellow, Bengio, Courville 2016, "Deep Learning", section 8.4.
     """
+    reached = {(s.place.estimator, s.place.tensor) for s in weight_gradient or [] if len(s)}
     for began in initial_weights:
         for p in began["parameters"]:
             follow = next((s for s in units_alike if s.place.tensor == p["path"] and s.place.estimator == began["name"]), None)
             if follow is None or len(follow) < fewest or not (follow.values == 1).all() or not p["trainable"]:
                 continue
+            if reached and (began["name"], p["path"]) not in reached:
+                continue  # never used: it can't part
             units = p["shape"][0] if p["class"] in OUT else p["shape"][1]
             layer = p["module"] or p["path"]
             says = f"all {units} units of {layer} began with the same weights and still are copies of one another at step {int(follow.steps[-1])}"
