@@ -185,4 +185,5 @@ class Estimators:
         if fit is not None and fit.supervised and not fit.extra.get("semi"):
             if self.uses.evaluated(fit, call.known, call.x, call.origin, method, scored=method == "score") is not None:
                 pairing.target_means(self, fit, call)
+                pairing.held_out_order(self, fit, call)
                 grouping.look(self, fit, call)

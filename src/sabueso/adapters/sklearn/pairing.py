@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...capture import again
-from ...capture.lineage import instep, sight
+from ...capture.lineage import instep, order, sight
 from ...capture.lineage.fingerprints import table_of
 from ...capture.lineage.matching import shared_columns
 from ...capture.lineage.registry import shape_of
@@ -108,6 +108,25 @@ def target_means(hooks: Any, fit: Fit, call: Any) -> None:
             return
 
 
+def held_out_order(hooks: Any, fit: Fit, call: Any) -> None:
+    """Classes sorted along the rows, of which a stretch was fitted on and the next one is judged."""
+    known, mine, recorder = call.known, fit.known, hooks.recorder
+    if fit.y is None or known.source is not mine.source or not recorder.wants("label_order") or known.rows + mine.rows > 500_000:
+        return
+    if not all(len(k.ids) > 7 and (k.ids == np.arange(k.ids[0], k.ids[0] + len(k.ids))).mean() > 0.95 for k in (mine, known)):
+        return
+    for y in labels_in_sight(call, fit)[:1]:
+        first, last = (fit.y, y) if mine.ids[0] < known.ids[0] else (y, fit.y)
+        whole = np.concatenate([first, last])
+        if order.is_classes(whole) and order.is_sorted(whole, True):
+            name, file, line = sight.name_of_root(call.x)
+            told = {"how": "hold-out", "sorted": True, "lacking": round(order.lacking(fit.y, y, whole, True), 4), "runs": order.runs(whole),
+                    "levels": len(np.unique(whole)), "levels_train": len(np.unique(fit.y)), "judged": len(y), "name": name,
+                    "rows": list(range(min(50, len(y))))}  # fmt: skip
+            where = {"file": file, "line": line} if line else {"file": place(call.origin)[0], "line": place(call.origin)[1]}
+            recorder.fact("label_order", told, stage="preprocess", **where)
+
+
 def labels_in_sight(call: Any, fit: Fit) -> list[np.ndarray]:
     """What the true labels of judged rows may be: given with the call, or a column or array of as many rows that the person holds."""
     rows, found = call.known.rows, []
@@ -125,7 +144,7 @@ def labels_in_sight(call: Any, fit: Fit) -> list[np.ndarray]:
                 given.append(value)
     for y in given:
         codes = label_codes(y, rows)
-        if codes is not None and len(levels) > 1 and (len(levels) > 20 or np.isin(codes, levels).all()):
+        if codes is not None and len(levels) > 1 and (len(levels) > 20 or y is call.y or np.isin(codes, levels).all()):
             found.append(codes)
     return found
 

@@ -23,9 +23,13 @@ def codes_of(y: Any) -> tuple[np.ndarray, bool] | None:
     if table is None or table.width != 1:
         return None
     values = table.floats()[:, 0] if table.numeric[0] else table.codes[:, 0].astype(np.float64)
-    levels = np.unique(values)
-    whole = not table.numeric[0] or bool(np.all(np.isfinite(values)) and np.all(values == np.round(values)))
-    return values, whole and len(levels) <= min(MOST_CLASSES, len(values) // 4)
+    return values, not table.numeric[0] and len(np.unique(values)) <= min(MOST_CLASSES, len(values) // 4) or is_classes(values)
+
+
+def is_classes(values: np.ndarray) -> bool:
+    """Whole numbers of few levels."""
+    whole = bool(np.all(np.isfinite(values)) and np.all(values == np.round(values)))
+    return whole and len(np.unique(values)) <= min(MOST_CLASSES, len(values) // 4)
 
 
 def runs(values: np.ndarray) -> int:
