@@ -25,6 +25,7 @@ MOST_LOOKS = 12
 LONG = 16  # elements from which on a container is measured rather than walked through
 MOST_OBJECTS = 20_000
 DEEPEST = 5
+MOST_NODES = 60  # of a graph, whose saved activations are counted
 SAMPLED = 8  # elements measured of a container
 PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 
@@ -34,7 +35,7 @@ class Held(NamedTuple):
 
     count: int
     bytes: int
-    graph: bool  # its elements carry the graph that they came from
+    graph: int  # bytes that its elements keep alive through the graphs that they came from
     kind: str
 
 
@@ -72,7 +73,7 @@ class Growth:
             if type(owner).__name__ == "_lru_cache_wrapper":
                 self._cache(name, owner)
             elif len(self.seen) < 400 or (name, id(owner)) in self.seen:
-                self.seen.setdefault((name, id(owner)), []).append((step, _measure(owner)))
+                self.seen.setdefault((name, id(owner)), []).append((step, _measure(owner, not self.recorder.shared.get("saved_hooks"))))
 
     def _cache(self, name: str, cached: Any) -> None:
         info, code = cached.cache_info(), getattr(cached.__wrapped__, "__code__", None)
@@ -177,20 +178,40 @@ def _own(kind: type) -> bool:
     return is_users(getattr(module, "__file__", None) or "<>")
 
 
-def _measure(value: Any) -> Held:
+def _measure(value: Any, graphs: bool) -> Held:
+    """`graphs`: may saved activations be asked for? Not where hooks would run to give them (checkpointing computes them anew)."""
     elements = list(value.values()) if isinstance(value, dict) else list(value)
     few = [elements[i * (len(elements) - 1) // max(1, SAMPLED - 1)] for i in range(min(SAMPLED, len(elements)))] if elements else []
     each = sum(size_of(x) for x in few) / max(1, len(few))
-    graph = bool(few) and all(_has_graph(x) for x in few)
+    kept = [_graph_bytes(x) for x in few] if graphs else [0]
+    graph = int(sum(kept) / len(kept) * len(elements)) if few and all(kept) else 0
     return Held(len(elements), int(each * len(elements)), graph, type(value).__name__)
 
 
-def _has_graph(value: Any) -> bool:
+def _graph_bytes(value: Any) -> int:
+    """Bytes of activations that an element keeps alive through the graph it came from; 0 where that was freed by its backward pass."""
     if isinstance(value, (tuple, list)) and value and len(value) < LONG:
-        return any(_has_graph(x) for x in value)
-    if isinstance(value, dict) and len(value) < LONG:
-        return any(_has_graph(x) for x in value.values())
-    return is_tensor(value) and getattr(value, "grad_fn", None) is not None
+        return max(_graph_bytes(x) for x in value)
+    if isinstance(value, dict) and value and len(value) < LONG:
+        return max(_graph_bytes(x) for x in value.values())
+    node = getattr(value, "grad_fn", None) if is_tensor(value) else None
+    met, queue, total = set(), deque([node] if node is not None else []), 0
+    while queue and len(met) < MOST_NODES:
+        node = queue.popleft()
+        if node is None or node in met:
+            continue
+        met.add(node)
+        for name in (n for n in dir(node) if n.startswith("_saved_")):
+            try:
+                saved = getattr(node, name)
+            except RuntimeError as error:
+                if "freed" in str(error):  # a backward pass went through
+                    return 0
+                continue  # weights that an optimizer has changed since: no activation
+            if is_tensor(saved) and not (saved.is_leaf and saved.requires_grad):
+                total += int(saved.numel()) * int(saved.element_size())
+        queue.extend(n for n, _ in node.next_functions)
+    return total
 
 
 def size_of(value: Any, depth: int = 0) -> int:
@@ -217,11 +238,7 @@ def grown_at(name: str) -> tuple[str, int | None]:
         tree = parsed(file) if file and is_users(file) else None
         for node in ast.walk(tree) if tree is not None else ():
             target = None
-            if (
-                isinstance(node, ast.Call)
-                and isinstance(node.func, ast.Attribute)
-                and node.func.attr in ("append", "add", "extend", "insert", "update")
-            ):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("append", "add", "extend", "insert", "update"):
                 target = node.func.value
             elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
                 target = node.value

@@ -80,6 +80,9 @@ def install(watch: Watch) -> None:
     if not watch.recorder.wants("host_reads"):
         return
     reads = Reads(watch)
+    shared = watch.recorder.shared  # once hooks give the saved tensors (checkpointing), nobody of us may ask for them: see capture/growth.py
+    hooks = torch.autograd.graph.saved_tensors_hooks
+    watch.around(PART, hooks, "__enter__", lambda args, kwargs: shared.__setitem__("saved_hooks", True), None, arithmetic=False)
     watch.hang("on_arm", PART, reads.arm)
     watch.hang("on_disarm", PART, reads.disarm)
     watch.hang("after_step", PART, reads.stepped, sampled=True)

@@ -17,7 +17,7 @@ def memory_growth(
     memory_held: list[Fact],
     *,
     least: int = 48 * MB,
-    least_entries: int = 16,
+    least_entries: int = 4,
     least_misses: int = 500,
     hit_rate: float = 0.02,
     limit: float = 0.8,
@@ -94,7 +94,7 @@ def memory_growth(
             ("KB more a step", round(grown / steps / 1024), "about 0"),
         ]
         caches = [c for c in fact["caches"] if c["misses"] >= least_misses and c["hits"] < hit_rate * c["misses"] and c["bytes"] > grown / 4]
-        graphs = [h for h in fact["holders"] if h["graph"] and h["to"] - h["from"] >= least_entries]
+        graphs = [h for h in fact["holders"] if h["graph"] > grown / 4 and h["to"] - h["from"] >= least_entries]
         full = [h for h in fact["holders"] if fact["limit"] and fact["end"] > limit * fact["limit"] and h["bytes"] > grown / 2]
         if caches:
             yield _of_cache(caches[0], common)
@@ -122,7 +122,11 @@ def _of_graph(held: dict, common: list) -> Finding:
     return Finding(
         says=f"{name} keeps {held['to']} tensors together with the graph that each came from, so the activations of every one stay in memory",
         place=Place(stage="resources", file=held["file"] or None, line=held["line"], tensor=name),
-        evidence=[(f"tensors with a graph in {name}", held["to"], 0), *common],
+        evidence=[
+            (f"tensors with a graph in {name}", held["to"], 0),
+            ("MB of activations that those graphs keep", round(held["graph"] / MB), 0),
+            *common,
+        ],
         remedy=f"add numbers to {name} (`value.item()` or `value.detach()`), or compute the value under `with torch.no_grad():`",
         confidence=0.92,
         verified="fact",
