@@ -190,8 +190,12 @@ class Flow:
 
     def _stream(self, model: Model, method: str) -> Stream | None:
         file, line = user_line()
-        key = (model.number, model.fits, "transform" if method == "transform" else "answer", file, line)
+        step = self.recorder.step if method == "forward" else None
+        key = (model.number, (model.fits, step), "transform" if method == "transform" else "answer", file, line)
         stream = self.streams.get(key)
+        if stream is None and step is not None:  # the network has been trained on since: what it was asked before is another model's
+            self.streams = {k: s for k, s in self.streams.items() if k[0] != model.number or k[1] == key[1]}
+            self.cells = sum(len(rows) * len(got) for s in self.streams.values() for rows, got in s.blocks)
         if stream is None and len(self.streams) < MOST_STREAMS:
             stream = self.streams[key] = Stream(model, method, file, line)
         return stream
