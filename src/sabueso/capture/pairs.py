@@ -106,8 +106,14 @@ def pairs(held: list[Held]) -> Iterator[Pair]:
         n = summarise.height(x.thing)
         fits = [h for h in labels if len(h.thing) == n]
         fits = [h for h in fits if h.owner == x.owner] or fits
-        if len(fits) == 1:  # with several, which are the labels is not known
+        if fits and all(_same(fits[0].thing, h.thing) for h in fits[1:]):  # with several unlike, which are the labels is not known
             yield Pair(x.thing, fits[0].thing, x.name, fits[0].name, partial(columns_of, frames, n))
+
+
+def _same(a: Any, b: Any) -> bool:
+    """The same labels in two containers?"""
+    one, other = codes_of(a), codes_of(b)
+    return one is not None and other is not None and np.array_equal(one, other)
 
 
 def _is_features(thing: Any) -> bool:
