@@ -37,7 +37,7 @@ def straggler(hot_lines: list[Fact], rank: list[Fact], *, times: float = 2.5, le
         from sabueso.runs import Run
 
         def of(rank, cpu):
-            line = {"file": "train.py", "line": 30, "function": "encode", "own": cpu / 2, "all": cpu / 2, "train": cpu / 2}
+            line = {"file": "train.py", "line": 30, "function": "encode", "own": cpu / 2, "all": cpu / 2, "train": cpu / 2, "fed": 0.0}
             return [Fact("rank", {"rank": rank, "world": 2, "backend": "gloo"}, Place(rank=rank), process=rank),
                     Fact("hot_lines", {"cpu": cpu, "train": cpu, "steps": 100, "lines": [line]}, Place(rank=rank), process=rank)]
 
@@ -50,7 +50,7 @@ def straggler(hot_lines: list[Fact], rank: list[Fact], *, times: float = 2.5, le
         from sabueso.runs import Run
 
         def of(rank, cpu):
-            line = {"file": "train.py", "line": 30, "function": "encode", "own": cpu / 2, "all": cpu / 2, "train": cpu / 2}
+            line = {"file": "train.py", "line": 30, "function": "encode", "own": cpu / 2, "all": cpu / 2, "train": cpu / 2, "fed": 0.0}
             return [Fact("rank", {"rank": rank, "world": 2, "backend": "gloo"}, Place(rank=rank), process=rank),
                     Fact("hot_lines", {"cpu": cpu, "train": cpu, "steps": 100, "lines": [line]}, Place(rank=rank), process=rank)]
 
