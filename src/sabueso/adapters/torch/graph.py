@@ -107,6 +107,10 @@ class Graph:
                     for p in m.ancestors():
                         if p.op == "parameter" and p.ref() is not None and (p.grad or p.lost):
                             self.cuts[id(p.ref())] = m
+                elif m.lost and m.cut is not None:  # parameters that come in behind the cut, where gradients are off still
+                    for p in m.parents:
+                        if p.op == "parameter" and p.ref() is not None and p.grad:
+                            self.cuts[id(p.ref())] = m.cut
 
     def lookups(self, loss: Made) -> None:
         """Nearest entries looked up (argmin of distances, then the rows of the same table) past which no gradient flows."""
@@ -189,7 +193,8 @@ class Graph:
         row = {"path": path, "shape": list(p.shape), "requires_grad": p.requires_grad, "optimizer": owners.get(id(p)), "reached": id(p) in self.reached,
                "used": id(p) in self.cuts, "gradient": gradient_state(p), "initialiser": initialiser, "stepped": self.stepped.get(id(p), 0),
                "changed": None if was is None or now is None else now != was,
-               "untouched": bool(initialiser and now is not None and known is not None and known[2] == now)}  # fmt: skip
+               "untouched": bool(initialiser and now is not None and known is not None and known[2] is not None
+                                  and (known[2] == now or any(now) and all(a == b or b == 0 for a, b in zip(known[2], now))))}  # fmt: skip
         if initialiser and known is not None and known[3] is not None:
             row["narrows"] = known[3]
         frozen_at = self.frozen_at.get(id(p)) if not p.requires_grad else None
