@@ -121,7 +121,7 @@ def _of_batches(most: Fact, fewest: Fact, waits: list[Fact], broken: list[Fact])
     if longest is not None:
         evidence.append(("seconds stood still", longest, f"0 ({', '.join(stood)})"))
     if broken:
-        evidence.append(("the group broke with", _last_line(broken[0]["message"]), None))
+        evidence.append(("the group broke with", broken[0]["message"].strip().splitlines()[-1][-160:], None))
     return Finding(
         says=f"rank {most.place.rank} has {most['batches']} batches an epoch and rank {fewest.place.rank} has {fewest['batches']}: "
         f"the last gradient average of rank {most.place.rank} waits for a partner that has left the loop",
@@ -132,11 +132,6 @@ def _of_batches(most: Fact, fewest: Fact, waits: list[Fact], broken: list[Fact])
         verified="fact",
         covers=("crash",),
     )
-
-
-def _last_line(message: str) -> str:
-    lines = [x for x in message.splitlines() if x.strip()]
-    return (lines[-1] if lines else message)[-160:]
 
 
 def _of_lines(at: dict[int, Fact]) -> Finding:
