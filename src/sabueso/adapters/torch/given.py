@@ -98,7 +98,7 @@ class Given:
             line = made_at(spot.held)
             if line is not None and "file" not in told["spot"] and not np.isfinite(source).all():
                 told["spot"].update(file=line[0], line=line[1])
-            if np.isfinite(source).all() and spot.how == "index":
+            if np.isfinite(source).all() and spot.index is not None:
                 told.update(self.sample(spot, frames))
             told["in_source"] = {"finite": bool(np.isfinite(source).all()), "constant": constant, "min": low, "max": high}
 
@@ -118,7 +118,7 @@ class Given:
         if dataset is None or zoom is None or not frames:
             return {}
         inner, _ = base(dataset, [])
-        birth = zoom.sample(lambda: inner[spot.rows[0]], frames[0])
+        birth = zoom.sample(lambda: inner[spot.index], frames[0])
         if birth is None or not birth.get("file"):
             return {}
         spot_line = {"file": birth["file"], "line": birth["line"]}

@@ -49,6 +49,7 @@ class Spot:
     line: int | None = None
     how: str = "content"  # index (the loader's), lineage, content
     count: int = 0
+    index: int | None = None  # of the first row in the innermost dataset
     held: Held | None = field(default=None, repr=False)
 
     def as_dict(self) -> dict[str, Any]:
@@ -237,7 +238,7 @@ class Rows:
             if known is not None:
                 name, arrays[0].frame = known
                 arrays[0].name = name
-        spot = Spot(rows[:FIRST], name, how="index", count=len(rows), held=arrays[0] if arrays else None)
+        spot = Spot(rows[:FIRST], name, how="index", count=len(rows), index=rows[0], held=arrays[0] if arrays else None)
         return self.as_read(spot, arrays, frames)
 
     def by_content(self, tensors: dict[str, Any], positions: list[int], frames: list[FrameType], others: Sequence[tuple[str, Any]] = ()) -> Spot | None:
