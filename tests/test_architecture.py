@@ -113,9 +113,7 @@ def test_frameworks_are_taken_from_sys_modules_or_inside_functions(path: Path) -
 
 def test_no_import_cycle() -> None:
     modules = {".".join(p.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): p for p in FILES}
-    needs = {
-        n: {m for m, inside, typing in imports(p) if not inside and not typing and m in modules and m != n} for n, p in modules.items()
-    }
+    needs = {n: {m for m, inside, typing in imports(p) if not inside and not typing and m in modules and m != n} for n, p in modules.items()}
     needs.pop("__init__", None)
     while True:
         free = [n for n, held in needs.items() if not held & needs.keys()]
@@ -143,9 +141,7 @@ def test_sizes(capsys: pytest.CaptureFixture[str]) -> None:
     longest = sorted((f for p in FILES for f in functions(p)), reverse=True)
     with capsys.disabled():
         print("\nlargest files:", ", ".join(f"{n} {s}" for s, n in sizes[:5]))
-        print(
-            "longest functions:", ", ".join(f"{n} {s}" for s, n in longest[:5]), f"; median {statistics.median(s for s, _ in longest):.0f}"
-        )
+        print("longest functions:", ", ".join(f"{n} {s}" for s, n in longest[:5]), f"; median {statistics.median(s for s, _ in longest):.0f}")
     limit = lambda name: MOST_CHECK if name.startswith("checks/") else MOST_FILE  # noqa: E731
     assert not [(n, s) for s, n in sizes if s > limit(n)]
     assert not [(n, s) for s, n in longest if s > MOST_FUNCTION]

@@ -163,7 +163,9 @@ def test_disk_that_fills_up(folder: Path) -> None:
     (folder / "prog.py").write_text(
         "from sabueso.launch import child\nfor n in range(3000):\n    child.active.fact('stage_seen', {'stage': 'train', 'x': 'y' * 2000})\nprint('ran')\n"
     )
-    code = "import resource, signal, sys, os\nsignal.signal(signal.SIGXFSZ, signal.SIG_IGN)\nresource.setrlimit(resource.RLIMIT_FSIZE, (2_000_000, 2_000_000))\n"
+    code = (
+        "import resource, signal, sys, os\nsignal.signal(signal.SIGXFSZ, signal.SIG_IGN)\nresource.setrlimit(resource.RLIMIT_FSIZE, (2_000_000, 2_000_000))\n"
+    )
     code += "os.execv(sys.executable, [sys.executable, '-m', 'sabueso', 'run', 'prog.py'])"
     done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, timeout=60, env=dict(os.environ))
     assert done.returncode == 0 and done.stdout == "ran\n", done.stderr
@@ -178,9 +180,7 @@ def test_run_folder_taken_away_while_it_runs(folder: Path) -> None:
 
 
 def test_closed_stderr(folder: Path) -> None:
-    done = subprocess.run(
-        f"{sys.executable} -m sabueso run prog.py 2>&-", shell=True, cwd=folder, capture_output=True, text=True, timeout=60
-    )
+    done = subprocess.run(f"{sys.executable} -m sabueso run prog.py 2>&-", shell=True, cwd=folder, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0 and done.stdout == "ran\n"
 
 

@@ -116,9 +116,7 @@ def test_no_table_is_wider_than_the_paper(run: dict, width: int) -> None:
 
 
 def test_crash_report_is_short(broken: Diagnosis) -> None:
-    broken.run.update(
-        outcome="failed", exit_status=1, crash={"type": "RuntimeError", "message": "loss is nan", "file": "train.py", "line": 9}
-    )
+    broken.run.update(outcome="failed", exit_status=1, crash={"type": "RuntimeError", "message": "loss is nan", "file": "train.py", "line": 9})
     for width in (80, 120):
         lines = render(broken, Paper(width)).splitlines()
         assert len(lines) <= CRASH_LINES
@@ -174,9 +172,7 @@ def test_json_round_trip_and_strict_json(broken: Diagnosis) -> None:
 
 
 def test_github_escapes(run: dict) -> None:
-    finding = Finding(
-        "50 % of\nrows: a,b", Place("train", file="a,b:c.py", line=3), [("x", 1, 2)], "do", "error", 0.9, None, (), "x-y", "train", "F1"
-    )
+    finding = Finding("50 % of\nrows: a,b", Place("train", file="a,b:c.py", line=3), [("x", 1, 2)], "do", "error", 0.9, None, (), "x-y", "train", "F1")
     out = io.StringIO()
     forms.tell(Diagnosis(run, [finding], [finding]), "github", out)
     line = out.getvalue()

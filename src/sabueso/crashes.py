@@ -188,9 +188,7 @@ def _stale(crash: Fact) -> Cause | None:
                 continue
             at, n = kept["made"][0], fresh["shape"][0]
             layer = (crash.get("layer") or {}).get("path")
-            says = (
-                f"{kept['name']} was made once, for {rows[0]} rows ({shape(kept)}); this batch, {fresh['name']}, has {n} ({shape(fresh)})"
-            )
+            says = f"{kept['name']} was made once, for {rows[0]} rows ({shape(kept)}); this batch, {fresh['name']}, has {n} ({shape(fresh)})"
             numbers = [(f"rows of the batch {fresh['name']}", n, rows[0]), (f"shape of {kept['name']}", kept["shape"], None)]
             remedy = f"make {kept['name']} for each batch with {fresh['name']}.shape[0] in place of {rows[0]}, or drop the short batch"
             return Cause("stale", says, remedy, at["file"], at["line"], numbers, layer, kept["name"])

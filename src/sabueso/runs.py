@@ -15,9 +15,7 @@ class Run:
     Ranks and workers of one run are one Run; `process` on each piece of evidence tells them apart.
     """
 
-    def __init__(
-        self, meta: dict[str, Any] | None = None, facts: Iterable[Fact] = (), series: Iterable[Series] = (), profiles: Iterable[Summary] = ()
-    ) -> None:
+    def __init__(self, meta: dict[str, Any] | None = None, facts: Iterable[Fact] = (), series: Iterable[Series] = (), profiles: Iterable[Summary] = ()) -> None:
         self.meta = dict(meta or {})
         self._facts: dict[str, list[Fact]] = defaultdict(list)
         self._series: dict[str, list[Series]] = defaultdict(list)

@@ -34,39 +34,65 @@ VOCABULARY: dict[str, Term] = {
     # ---- torch: steps, losses, parameters
     "batch_mixing": Term("fact", "", "rows of a batch influence each other: module, rows, how (a norm or attention over the batch axis)", "torch"),
     "broadcast": Term("fact", "", "an operation on two tensors whose result is larger than both, on the way to a loss: shapes, operation", "torch"),
-    "evaluation": Term("fact", "", "a model called for evaluation: module, class, training (its flag), grad, live (dropout and norms in training mode)", "torch"),
+    "evaluation": Term(
+        "fact", "", "a model called for evaluation: module, class, training (its flag), grad, live (dropout and norms in training mode)", "torch"
+    ),
     "gradient_norm": Term("series", "l2 norm", "global norm of all gradients that an optimizer is about to apply; place.module names the optimizer", "torch"),
     "graph_cut": Term("fact", "", "an operation between parameters and a loss that lets no gradient through: operation, modules cut off, line", "torch"),
     "input_scale": Term("fact", "", "an input of a model whose scale is far from 1: spread, level, range, the array or column that it was made from", "torch"),
     "learning_rate": Term("series", "", "the rate of an optimizer's first group at each step; place.module names the optimizer", "torch"),
-    "loss_call": Term("fact", "", "a loss function called in a sampled step: function, prediction and target (shape, dtype, range), producers of the prediction", "torch"),
+    "loss_call": Term(
+        "fact", "", "a loss function called in a sampled step: function, prediction and target (shape, dtype, range), producers of the prediction", "torch"
+    ),
     "mode": Term("fact", "", "training flags of a root module and its parts at a sampled training step, and the lines of the last train() and eval()", "torch"),
     "model": Term("fact", "", "a root module: name, class, tree of [path, class, own parameter shapes, line built], count of parameters", "torch"),
-    "model_input": Term("fact", "", "what a root module was given in a sampled step: shape, dtype, range, mean, std, and by column where it has two axes", "torch"),
+    "model_input": Term(
+        "fact", "", "what a root module was given in a sampled step: shape, dtype, range, mean, std, and by column where it has two axes", "torch"
+    ),
     "optimizer": Term("fact", "", "an optimizer: number, class, groups (lr, weight_decay, momentum, count), names of its parameters, line built", "torch"),
-    "optimizer_use": Term("fact", "", "at the end, of each optimizer: steps, backwards that reached it, steps without a new gradient, and of others in between", "torch"),
+    "optimizer_use": Term(
+        "fact", "", "at the end, of each optimizer: steps, backwards that reached it, steps without a new gradient, and of others in between", "torch"
+    ),
     "padding": Term("fact", "", "token numbers filled up to one width: share of filling, usual length, what pools them, whether anything masks them", "torch"),
-    "parameters": Term("fact", "", "parameters at a sampled step: path, requires_grad, optimizer, gradient (none, zero, finite norm), changed, loaded, initialiser", "torch"),
-    "rebuilt": Term("fact", "", "models or optimizers of one kind built again and again from one line while training goes on: line, count, steps between", "torch"),
+    "parameters": Term(
+        "fact", "", "parameters at a sampled step: path, requires_grad, optimizer, gradient (none, zero, finite norm), changed, loaded, initialiser", "torch"
+    ),
+    "rebuilt": Term(
+        "fact", "", "models or optimizers of one kind built again and again from one line while training goes on: line, count, steps between", "torch"
+    ),
     "scheduler": Term("fact", "", "a learning rate scheduler: class, settings, lines and numbers of its steps against those of the optimizer", "torch"),
     "softmax_dim": Term("fact", "", "a softmax on the way to a loss: shape, dim, module, sums", "torch"),
-    "train_loss": Term("series", "", "value of each scalar on which backward was called; the step is the count of optimizer steps (or of backwards without any)", "torch"),
-    "weights_loaded": Term("fact", "", "weights copied into a module (load_state_dict): module, how much changed, whether it had been trained before, line", "torch"),
-    "zeroed": Term("fact", "", "sampled: were an optimizer's gradients cleared between its last step and this one: cleared, line of backward and step", "torch"),
+    "train_loss": Term(
+        "series", "", "value of each scalar on which backward was called; the step is the count of optimizer steps (or of backwards without any)", "torch"
+    ),
+    "weights_loaded": Term(
+        "fact", "", "weights copied into a module (load_state_dict): module, how much changed, whether it had been trained before, line", "torch"
+    ),
+    "zeroed": Term(
+        "fact", "", "sampled: were an optimizer's gradients cleared between its last step and this one: cleared, line of backward and step", "torch"
+    ),
     # ---- torch: layers
     "activation": Term("fact", "", "an activation function at work: kind, module, fed_by (module and operation before it), shape", "torch"),
-    "evaluation_error": Term("series", "", "our own recount of an evaluation pass: place.tensor is loss, accuracy or r2, place.module names the rows evaluated", "torch"),
+    "evaluation_error": Term(
+        "series", "", "our own recount of an evaluation pass: place.tensor is loss, accuracy or r2, place.module names the rows evaluated", "torch"
+    ),
     "experiment": Term("fact", "", "some steps run again on a copy with one thing changed: change, steps, before and after (loss), helps, how", "torch"),
     "gradient_nonfinite": Term("series", "count", "non-finite elements of a parameter's gradient in sampled steps", "torch"),
     "gradient_zeros": Term("series", "share", "elements of a parameter's gradient that are exactly zero in sampled steps", "torch"),
-    "initial_weights": Term("fact", "", "parameters of an optimizer before its first step: path, class, shape, mean, std, zeros, alike (axis of equal units)", "torch"),
+    "initial_weights": Term(
+        "fact", "", "parameters of an optimizer before its first step: path, class, shape, mean, std, zeros, alike (axis of equal units)", "torch"
+    ),
     "linear_chain": Term("fact", "", "a linear map fed by another with nothing between that bends: module, fed_by, width, into, from, lines built", "torch"),
-    "loss_spike": Term("fact", "", "a loss far above those before it: loss, usual, the rows of the batch that make it up, their prediction, target, place", "torch"),
+    "loss_spike": Term(
+        "fact", "", "a loss far above those before it: loss, usual, the rows of the batch that make it up, their prediction, target, place", "torch"
+    ),
     "norm_rows": Term("series", "count", "values per channel over which a batch normalisation in training mode takes its moments", "torch"),
     "output_mean": Term("series", "", "mean of a layer's output in sampled training steps", "torch"),
     "output_nonfinite": Term("series", "count", "non-finite elements of a layer's output in sampled training steps", "torch"),
     "output_std": Term("series", "", "standard deviation of a layer's output in sampled training steps", "torch"),
-    "targets": Term("fact", "", "targets that a loss was given so far: loss, count, classes or mean and variance, loss of the best constant, share of it", "torch"),
+    "targets": Term(
+        "fact", "", "targets that a loss was given so far: loss, count, classes or mean and variance, loss of the best constant, share of it", "torch"
+    ),
     "units_alike": Term("series", "", "1 while all units of a layer that began equal are equal still, from the fifth step on", "torch"),
     "units_constant": Term("series", "share", "units of an activation that are the same for every row of a sampled batch", "torch"),
     "units_dead": Term("series", "share", "units of a rectifier that are zero for every row of a sampled batch", "torch"),
@@ -97,7 +123,9 @@ VOCABULARY: dict[str, Term] = {
     "coerced": Term("fact", "", "texts forced to numbers that became gaps: column, lost, share that spells a number, examples", "pandas"),
     "fill_lost": Term("fact", "", "gaps filled in place on a copy that nothing holds: column, gaps, method, owner", "pandas"),
     "join_reduced": Term("fact", "", "the result of a join that had gained rows was brought back to no more rows than before: join", "pandas"),
-    "label_agreement": Term("fact", "", "labels that do not belong to their features: kind (shift, renamed, order, disordered), first, last, agreement, elsewhere, mended"),
+    "label_agreement": Term(
+        "fact", "", "labels that do not belong to their features: kind (shift, renamed, order, disordered), first, last, agreement, elsewhere, mended"
+    ),
     "label_offset": Term("fact", "", "numbers to learn that fit their features only when shifted by rows, in one group: group, shift, error, error_shifted"),
     "label_twins": Term("fact", "", "equal rows with different labels: rows, repeated, conflicting, share, similar_disagree, row_numbers"),
     "order_used": Term("fact", "", "an operation that relies on the order of rows (shift, rolling): method, rows", "pandas"),
@@ -115,7 +143,9 @@ VOCABULARY: dict[str, Term] = {
     "hand_metric": Term("fact", "", "means, made by hand at one line, of vectors with the rows of a model's last answer: values, sizes", "numpy"),
     "inputs": Term("fact", "", "rows that one line gave a model beside those of its fit: columns that stand out, order, answers, truth, requests", "sklearn"),
     "label_codes": Term("fact", "", "classes numbered in one order at the fit and in another elsewhere: numbered, stored, moved, how (encoded, stored)"),
-    "metric": Term("fact", "", "a metric at one line: values, sizes, confusion or sums by call, which argument is a model's answer, what is averaged", "sklearn"),
+    "metric": Term(
+        "fact", "", "a metric at one line: values, sizes, confusion or sums by call, which argument is a model's answer, what is averaged", "sklearn"
+    ),
     "search": Term("fact", "", "a search over settings: its scoring, each candidate's score and confusion counts over the folds", "sklearn"),
     "moments": Term("fact", "", "stored means and spreads of columns beside those of the table at hand: columns, rows, how (file, a scaler)"),
     "process_failed": Term("fact", "", "a process that the program started ended with an error: command, status, missing module, last lines"),

@@ -18,9 +18,7 @@ class PlainAround:
 
     __slots__ = ("_function", "_before", "_after", "__weakref__")
 
-    def __init__(
-        self, function: Callable[..., Any], before: Callable[..., Any] | None = None, after: Callable[..., Any] | None = None
-    ) -> None:
+    def __init__(self, function: Callable[..., Any], before: Callable[..., Any] | None = None, after: Callable[..., Any] | None = None) -> None:
         for name, value in (("_function", function), ("_before", before), ("_after", after)):
             object.__setattr__(self, name, value)
 
@@ -40,11 +38,7 @@ class PlainAround:
         function = object.__getattribute__(self, "_function")
         if name == "__wrapped__":
             return function
-        return (
-            object.__getattribute__(self, name)
-            if name in ("__reduce__", "__reduce_ex__", "__get__", "__call__")
-            else getattr(function, name)
-        )
+        return object.__getattribute__(self, name) if name in ("__reduce__", "__reduce_ex__", "__get__", "__call__") else getattr(function, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
         setattr(self.__wrapped__, name, value)

@@ -69,9 +69,7 @@ def origin_of(error: BaseException) -> BaseException:
     """The exception that began it: the explicit cause, where it has a frame of the person's."""
     seen = {id(error)}
     while (
-        error.__cause__ is not None
-        and id(error.__cause__) not in seen
-        and any(is_users(f.f_code.co_filename) for f in stops_of(error.__cause__.__traceback__))
+        error.__cause__ is not None and id(error.__cause__) not in seen and any(is_users(f.f_code.co_filename) for f in stops_of(error.__cause__.__traceback__))
     ):
         error = error.__cause__
         seen.add(id(error))

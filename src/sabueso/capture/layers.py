@@ -104,11 +104,7 @@ def built(layer: Any, root: Any, path: str, stops: Stops) -> dict[str, Any] | No
     parts = path.split(".") if path else []
     for cut in range(len(parts) - 1, -1, -1):  # the nearest parent whose class is the person's own text
         parent = parents.get(".".join(parts[:cut]))
-        code = (
-            getattr(vars(type(parent)).get("forward") or vars(type(parent)).get("__init__"), "__code__", None)
-            if parent is not None
-            else None
-        )
+        code = getattr(vars(type(parent)).get("forward") or vars(type(parent)).get("__init__"), "__code__", None) if parent is not None else None
         if code is not None and is_users(code.co_filename):
             return _in_class(type(parent), code.co_filename, parts[cut:])
     for frame in reversed(list(stops)):

@@ -18,12 +18,8 @@ from .origin import absolute, names_in
 LOOP = (ast.For, ast.comprehension)
 PURE = frozenset({"min", "max", "abs", "sum", "float", "int", "range", "len", "round", "enumerate", "zip", "pow"})
 MODULES = frozenset({"math", "np", "numpy", "torch", "jnp", "F"})
-DRAWS = frozenset(
-    {"random", "rand", "randn", "randint", "normal", "uniform", "choice", "shuffle", "permutation", "multinomial", "bernoulli"}
-)
-METHODS = frozenset(
-    {"sum", "dot", "norm", "mean", "item", "min", "max", "abs", "pow", "sqrt", "exp", "log", "square", "matmul", "append", "size", "float"}
-)
+DRAWS = frozenset({"random", "rand", "randn", "randint", "normal", "uniform", "choice", "shuffle", "permutation", "multinomial", "bernoulli"})
+METHODS = frozenset({"sum", "dot", "norm", "mean", "item", "min", "max", "abs", "pow", "sqrt", "exp", "log", "square", "matmul", "append", "size", "float"})
 MOST_ELEMENTS = 256  # of one operation: with more, the work inside outweighs the turn
 
 
@@ -74,9 +70,7 @@ def _independent(loop: Any, targets: set[str]) -> bool:
     written: set[str] = set()
     read: set[str] = set()
     for node in ast.walk(loop):
-        if isinstance(
-            node, (ast.Break, ast.Continue, ast.Return, ast.Yield, ast.Await, ast.Try, ast.With, ast.Raise, ast.While, ast.Delete)
-        ):
+        if isinstance(node, (ast.Break, ast.Continue, ast.Return, ast.Yield, ast.Await, ast.Try, ast.With, ast.Raise, ast.While, ast.Delete)):
             return False
         if isinstance(node, ast.Call) and not _pure(node):
             return False

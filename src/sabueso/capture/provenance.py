@@ -140,9 +140,7 @@ def _last(frame: FrameType, scope: ast.AST | None, node: ast.AST, line: int | No
         return None
     text, best = ast.unparse(node), None
     for s, loops in statements(scope) if not isinstance(scope, ast.ClassDef) else _methods(scope):
-        running = (
-            line is not None and (s.end_lineno or s.lineno) >= line and not hasattr(s, "body")
-        )  # the failing statement has bound nothing
+        running = line is not None and (s.end_lineno or s.lineno) >= line and not hasattr(s, "body")  # the failing statement has bound nothing
         if line is not None and (s.lineno > line or running):
             continue
         source = _binds(s, text)

@@ -122,9 +122,7 @@ def _gauss_offset(trial: Any) -> int | None:
     has, value = trial.get_state(legacy=False)["has_gauss"], trial.get_state(legacy=False)["gauss"]
     size = type(trial).__basicsize__
     memory = peek(id(trial), size)
-    places = [
-        i for i in range(16, size - 15, 8) if memory[i : i + 4] == b"\x01\0\0\0" and memory[i + 8 : i + 16] == struct.pack("<d", value)
-    ]
+    places = [i for i in range(16, size - 15, 8) if memory[i : i + 4] == b"\x01\0\0\0" and memory[i + 8 : i + 16] == struct.pack("<d", value)]
     if has != 1 or len(places) != 1:
         return None
     trial.standard_normal()

@@ -46,9 +46,7 @@ class Recorder:
         self._forks = 0
         self._seen: set[Any] = set()
         self._last: list[Callable[[], None]] = []
-        self.at_crash: list[
-            Callable[[BaseException, dict[str, Any]], dict[str, Any] | None]
-        ] = []  # what else an adapter knows of an exception
+        self.at_crash: list[Callable[[BaseException, dict[str, Any]], dict[str, Any] | None]] = []  # what else an adapter knows of an exception
         self._log: Log | None = None
         self._pid = os.getpid()
         self._open()

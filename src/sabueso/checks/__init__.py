@@ -10,7 +10,6 @@ from importlib.metadata import entry_points
 
 from ..catalogue import Check
 
-
 broken: dict[str, str] = {}  # modules of checks that could not be loaded, and why
 
 

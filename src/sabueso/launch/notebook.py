@@ -63,9 +63,7 @@ def run(path: Path) -> int:
 
 def _execute(client: Any, cells: list[tuple[str, bool]]) -> int:
     for source, may_fail in cells:
-        reply = (
-            client.execute_interactive(source, allow_stdin=False, output_hook=_print) if source.strip() else {"content": {"status": "ok"}}
-        )
+        reply = client.execute_interactive(source, allow_stdin=False, output_hook=_print) if source.strip() else {"content": {"status": "ok"}}
         if reply["content"]["status"] != "ok" and not may_fail:
             client.execute_interactive(TELL, silent=True, store_history=False, output_hook=lambda message: None)
             return 1

@@ -45,9 +45,7 @@ def watch_program(
     try:
         ended = supervise(target.command, folder, extra, look)
     except OSError as error:
-        raise UsageError(
-            f"{target.command[0]} can't be started ({error.strerror or error}): check that it is a program you may run"
-        ) from error
+        raise UsageError(f"{target.command[0]} can't be started ({error.strerror or error}): check that it is a program you may run") from error
     if folder is not None:
         trouble = finish(folder, ended.outcome, ended.status, ended.seconds, ended.signal) or trouble
     return ended, folder, trouble

@@ -48,9 +48,7 @@ def _command(first: str, rest: list[str]) -> Target:
     if found is None:
         raise UsageError(f"no script, module or command {first!r}: check the path, or use `sabueso run -m {first}` for a module")
     if not starts_python(Path(found)):
-        raise UsageError(
-            f"{first} does not start Python, so there is nothing to watch: run it without sabueso, or give the Python script that it starts"
-        )
+        raise UsageError(f"{first} does not start Python, so there is nothing to watch: run it without sabueso, or give the Python script that it starts")
     return Target([found, *rest], Path(first).name)
 
 

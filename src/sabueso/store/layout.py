@@ -56,9 +56,7 @@ def read_meta(folder: Path) -> dict[str, Any]:
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise StoreError(f"{folder} holds no readable run ({error}); pick another with `sabueso runs`") from error
     if layout > VERSION:
-        raise StoreError(
-            f"{folder} was written by a newer sabueso (layout {layout}, this one reads up to {VERSION}); upgrade sabueso to read it"
-        )
+        raise StoreError(f"{folder} was written by a newer sabueso (layout {layout}, this one reads up to {VERSION}); upgrade sabueso to read it")
     return dict(meta)
 
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import torch
 
-from ...capture.budget import Budget
 from ...capture.around import Patches
+from ...capture.budget import Budget
 from ...capture.origin import is_users
 from .identity import ByIdentity
 from .lines import Line, here

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from .identity import ByIdentity
-from .lines import Line, built_at, here, named
+from .lines import built_at, here, named
 from .trace import is_plain
 from .watch import Watch
 
@@ -116,7 +116,11 @@ class Modules:
         axes = [i for i in range(x.dim()) if i != 1]
         x = x.detach().double()
         scale = (var.double() + module.eps).sqrt()
-        self.strayed[module] = [float(((x.mean(axes) - mean) / scale).abs().median()), float((x.std(axes) / scale).median()), int(module.num_batches_tracked or 0)]
+        self.strayed[module] = [
+            float(((x.mean(axes) - mean) / scale).abs().median()),
+            float((x.std(axes) / scale).median()),
+            int(module.num_batches_tracked or 0),
+        ]
 
     def describe(self, module: Any, root: Root) -> None:
         """The fact `model`."""

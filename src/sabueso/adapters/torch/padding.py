@@ -102,7 +102,9 @@ def pools(made: Made, rows: int, width: int) -> bool:
     if made.op in POOLS and len(source) == 3 and len(made.shape) <= 3:
         axis = next((i for i in (1, 2, 0) if source[i] != rows and abs(source[i] - width) <= 8), None)
         kept = made.shape
-        return axis is not None and (len(kept) == 2 and width - 8 > max(kept[-1], 0) or len(kept) == 2 and source[axis] not in kept or (len(kept) == 3 and kept[axis] == 1))
+        return axis is not None and (
+            len(kept) == 2 and width - 8 > max(kept[-1], 0) or len(kept) == 2 and source[axis] not in kept or (len(kept) == 3 and kept[axis] == 1)
+        )
     if made.op in RECURRENT:  # its last state, not the sequence of its outputs
         return len(made.shape) == 3 and made.shape[1] == rows and made.shape[0] not in (rows, width)
     return False

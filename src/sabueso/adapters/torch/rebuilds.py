@@ -103,7 +103,6 @@ def install(watch: Watch) -> None:
     watch.hang("on_backward", PART, rebuilds.backward)
     watch.hang("on_switch", PART, rebuilds.switched)
 
-
     patches, guard = Patches(), watch.guard(PART)  # its own: other parts watch the same functions
     used = guard(rebuilds.used)
     for owner, name in ((torch.no_grad, "__exit__"), (torch.inference_mode, "__exit__"), (torch.nn.Module, "state_dict")):

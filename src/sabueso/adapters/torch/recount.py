@@ -232,5 +232,3 @@ def install(watch: Watch) -> None:
     watch.hang("on_operation", PART, recount.operation)
     watch.hang("before_step", PART, recount.flush)
     watch.recorder.at_exit(recount.last_words)
-
-

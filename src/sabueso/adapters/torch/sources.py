@@ -113,7 +113,17 @@ class Sources:
         for j in odd[:12]:
             values = whole[:, j] if whole is not None else columns[:, j].numpy()
             name, frame_rows = self.column_of(np.asarray(values, float))
-            told.append({"index": j, "name": name, "peak": float(peaks[j]), "usual": usual, "mean": float(columns[:, j].mean()), "std": float(columns[:, j].std()), "table_rows": frame_rows})
+            told.append(
+                {
+                    "index": j,
+                    "name": name,
+                    "peak": float(peaks[j]),
+                    "usual": usual,
+                    "mean": float(columns[:, j].mean()),
+                    "std": float(columns[:, j].std()),
+                    "table_rows": frame_rows,
+                }
+            )
         return told
 
     def column_of(self, values: np.ndarray) -> tuple[str | None, int | None]:

@@ -256,7 +256,6 @@ class Steps:
                      "built": held.line.told if held.line else None, "name": held.called, "model": self.model_of(owned), "turns": self.watch.step, "backwards": self.watch.backwards}  # fmt: skip
             self.recorder.fact("optimizer_use", value, **(where.place if where else {"file": "", "line": None}))
 
-
     def model_of(self, owned: set[int]) -> str | None:
         """The model that an optimizer's parameters belong to."""
         modules = self.watch.parts["modules"]

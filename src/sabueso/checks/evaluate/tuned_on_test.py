@@ -89,9 +89,7 @@ def tuned_on_test(*, choice: list[Fact] | None = None, row_use: list[Fact] | Non
     pairs = [p for p in row_use or () if p["how"] != "folds" and row_uses.held_out(p)]
     for pair in pairs:
         watched = [e for e in pair["eval_sets"] if e["stops"] and e["hits"] > 0.5 * pair["eval_distinct"]]
-        others = any(
-            p["fit"] == pair["fit"] and not any(e["stops"] and e["hits"] for e in p["eval_sets"]) and row_uses.clean(p) for p in pairs
-        )
+        others = any(p["fit"] == pair["fit"] and not any(e["stops"] and e["hits"] for e in p["eval_sets"]) and row_uses.clean(p) for p in pairs)
         if watched and not others:
             yield Finding(
                 says=f"Training of {pair['model']} was stopped early by {watched[0]['hits']} of the {pair['eval_distinct']} rows that then score it.",

@@ -105,6 +105,10 @@ def scaled_again(width: float, source: dict[str, Any] | None, name: str | None) 
         if 0.5 < span <= 1.001 and source["low"] >= -1e-6 and width < span / 2:
             return (f"range of `{source['name']}`, from which they were made", f"{source['low']:.4g} to {source['high']:.4g}", "scaled already")
         if "int" in source["dtype"] and span >= 15 and span / width > 4 * span * 1.01:
-            return (f"factor between `{source['name']}` ({source['low']:g} to {source['high']:g}) and the inputs", float(f"{span / width:.4g}"), f"about {span:g}")
+            return (
+                f"factor between `{source['name']}` ({source['low']:g} to {source['high']:g}) and the inputs",
+                float(f"{span / width:.4g}"),
+                f"about {span:g}",
+            )
     part = next((d for d in DIVISORS if abs(width * d - 1) < 2e-3), None)
     return (f"width of the range of `{name}`", f"1/{part:g}", "1: a range of 0 to 1, divided once") if part is not None else None

@@ -66,11 +66,7 @@ def fit_before_split(row_use: list[Fact], *, counterfactual: list[Fact] | None =
     ------------
     Filling gaps by hand with the mean of all rows is not seen.
     """
-    found = [
-        (p, t)
-        for p, t in row_uses.leaking(row_use)
-        if not (t["selects"] or t.get("selector")) and not (t["supervised"] and t.get("encoder"))
-    ]
+    found = [(p, t) for p, t in row_uses.leaking(row_use) if not (t["selects"] or t.get("selector")) and not (t["supervised"] and t.get("encoder"))]
     for pair, learner in sorted(found, key=lambda f: -weight(f[1])):
         yield told(pair, learner, row_uses.tried(counterfactual, "fit-before-split", fit_line=list(learner["fit_line"])))
 

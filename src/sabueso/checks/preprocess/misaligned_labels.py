@@ -11,9 +11,14 @@ from ...findings import Finding
 
 
 @check(stage="preprocess", severity="error", leads_to=("not-learning", "overfitting", "underfitting", "learning-rate-too-high", "learning-rate-too-low"))
-def misaligned_labels(*, label_agreement: list[Fact] | None = None, label_offset: list[Fact] | None = None,
-                      label_twins: list[Fact] | None = None, row_mismatch: list[Fact] | None = None,
-                      counterfactual: list[Fact] | None = None) -> Iterator[Finding]:
+def misaligned_labels(
+    *,
+    label_agreement: list[Fact] | None = None,
+    label_offset: list[Fact] | None = None,
+    label_twins: list[Fact] | None = None,
+    row_mismatch: list[Fact] | None = None,
+    counterfactual: list[Fact] | None = None,
+) -> Iterator[Finding]:
     """Rows of features stand beside labels of other rows.
 
     What it means

@@ -92,7 +92,11 @@ def finding(fact: Fact, training: Any) -> Finding:
     evidence = [("share of the places in a batch that are filling", round(fact["pad_share"], 3), "what a mask leaves out"),
                 (f"width of the sequences given to {fact['model']}", width, f"about {fact['median_length']:g}, their usual length")]  # fmt: skip
     place = Place(stage="preprocess", file=fact.place.file, line=fact.place.line, step=fact.place.step, module=fact.place.module, tensor=fact["name"])
-    remedy = "give the lengths to pack_padded_sequence" if fact["pool"] not in ("mean", "sum") else "take the mean over the places that a mask (ids != padding) keeps"
+    remedy = (
+        "give the lengths to pack_padded_sequence"
+        if fact["pool"] not in ("mean", "sum")
+        else "take the mean over the places that a mask (ids != padding) keeps"
+    )
     says = f"`{fact['pool']}` runs through the filling: {100 * fact['pad_share']:.0f} % of what it reads is padding"
     if filled and filled["far"]:
         file, line = filled["line"] or (place.file, place.line)

@@ -10,7 +10,6 @@ from ...events import Fact
 from ...findings import Finding
 from ...places import Place
 
-
 LATER = ("unit-change", "covariate-drift", "preprocess-skew", "dtype-changed")  # columns out of place look like other values
 
 

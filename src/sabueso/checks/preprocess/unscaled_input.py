@@ -106,10 +106,19 @@ def of_columns(fact: Fact, columns: list[dict[str, Any]], numbers: Any, tried: F
     name = names[0] if names else f"column {first['index']}"
     return Finding(
         says=f"`{name}` reaches {first['peak']:.4g} in the inputs of `{fact['model']}`, the others {first['usual']:.3g}: it drowns them",
-        place=Place(stage="preprocess", file=fact.place.file, line=fact.place.line, step=fact.place.step, tensor=fact["name"],
-                    column=(names if len(names) > 1 else names[0]) if names else None),  # fmt: skip
-        evidence=[(f"largest value of `{name}` in a batch", float(f"{first['peak']:.5g}"), f"about {first['usual']:.3g}, as the other columns"),
-                  (f"mean and deviation of `{name}`", f"{first['mean']:.5g}, {first['std']:.4g}", "0 and 1"), *more],  # fmt: skip
+        place=Place(
+            stage="preprocess",
+            file=fact.place.file,
+            line=fact.place.line,
+            step=fact.place.step,
+            tensor=fact["name"],
+            column=(names if len(names) > 1 else names[0]) if names else None,
+        ),  # fmt: skip
+        evidence=[
+            (f"largest value of `{name}` in a batch", float(f"{first['peak']:.5g}"), f"about {first['usual']:.3g}, as the other columns"),
+            (f"mean and deviation of `{name}`", f"{first['mean']:.5g}, {first['std']:.4g}", "0 and 1"),
+            *more,
+        ],  # fmt: skip
         remedy=f"scale `{name}` with its own mean and deviation (check their unit against the data's)",
         confidence=0.9,
         verified=verified,
@@ -121,7 +130,9 @@ def of_level(fact: Fact, numbers: Any, tried: Fact | None) -> Finding:
     more, verified = proof(numbers, tried)
     return Finding(
         says=f"the inputs of `{fact['model']}` lie between {fact['low']:.4g} and {fact['high']:.4g}: they are not scaled",
-        place=Place(stage="preprocess", file=fact.place.file, line=fact.place.line, step=fact.place.step, tensor=(fact.get("source") or {}).get("name") or fact["name"]),
+        place=Place(
+            stage="preprocess", file=fact.place.file, line=fact.place.line, step=fact.place.step, tensor=(fact.get("source") or {}).get("name") or fact["name"]
+        ),
         evidence=[("root mean square of the inputs", float(f"{fact['level']:.4g}"), "about 1"), *more],
         remedy="divide by the highest value, or standardise with the moments of the training part",
         confidence=0.85,
@@ -133,7 +144,13 @@ def of_targets(calls: list[Fact]) -> Iterator[Finding]:
     """Binary cross-entropy against many-valued targets that leave 0 to 1: raw pixels or columns to be reproduced."""
     for fact in calls:
         target = fact["target"]
-        if not fact["in_loss"] or fact["function"] not in BINARY or target.get("outside_unit", 0.0) < 0.05 or len(target["shape"]) < 2 or target["shape"][-1] < 8:
+        if (
+            not fact["in_loss"]
+            or fact["function"] not in BINARY
+            or target.get("outside_unit", 0.0) < 0.05
+            or len(target["shape"]) < 2
+            or target["shape"][-1] < 8
+        ):
             continue
         source = fact.get("source") or {}
         line = source.get("line") or [fact.place.file, fact.place.line]

@@ -94,8 +94,10 @@ def batch_mixing(batch_mixing: list[Fact], *, least: int = 2) -> Iterator[Findin
         yield Finding(
             says=f"`{module}` ({first['class']}, batch_first=False) runs along the {first['batch']} rows of the batch as if they were steps in time",
             place=Place(stage="train", file=first.place.file, line=first.place.line, step=first.place.step, module=module),
-            evidence=[(f"shape given to `{module}`", str(tuple(first["shape"])), "(time, batch, features)"),
-                      ("rows of the batch, each with its own target", first["batch"], first["shape"][1])],  # fmt: skip
+            evidence=[
+                (f"shape given to `{module}`", str(tuple(first["shape"])), "(time, batch, features)"),
+                ("rows of the batch, each with its own target", first["batch"], first["shape"][1]),
+            ],  # fmt: skip
             remedy=f"batch_first=True where `{module}` is built",
             confidence=0.93,
             verified="fact",

@@ -96,8 +96,10 @@ def told(found: list[tuple[Fact, dict[str, Any]]]) -> Finding:
     return Finding(
         says=f"{cause} in line {line} cuts `{module}` off from the loss: it never gets a gradient",
         place=Place(stage="train", file=file, line=line, step=fact.place.step and 0, module=module),
-        evidence=[(f"parameters of `{module}` that the optimizer holds and that got no gradient", len(found), 0),
-                  ("sampled steps in which they took part in the loss", fact["steps"] if fact["steps"] < 5 else "all", "with a gradient in each")],  # fmt: skip
+        evidence=[
+            (f"parameters of `{module}` that the optimizer holds and that got no gradient", len(found), 0),
+            ("sampled steps in which they took part in the loss", fact["steps"] if fact["steps"] < 5 else "all", "with a gradient in each"),
+        ],  # fmt: skip
         remedy=f"let the gradient through: take {cause} out of line {line}" + (" (keep it for evaluation only)" if cut["no_grad"] else ""),
         confidence=0.95,
         verified="fact",
@@ -118,8 +120,10 @@ def apart(parameters: list[Fact], least: int) -> Iterator[Finding]:
         yield Finding(
             says=f"the output of `{model}` never gets to the loss as a tensor (NumPy, item(), a new tensor): it never gets a gradient",
             place=Place(stage="train", file=file, line=line, step=0, module=model),
-            evidence=[(f"parameters of `{model}` that the optimizer holds and that no loss depends on", len(facts[0]["rows"]), 0),
-                      ("sampled steps in which it was called and stepped", len(facts), "with a gradient in each")],  # fmt: skip
+            evidence=[
+                (f"parameters of `{model}` that the optimizer holds and that no loss depends on", len(facts[0]["rows"]), 0),
+                ("sampled steps in which it was called and stepped", len(facts), "with a gradient in each"),
+            ],  # fmt: skip
             remedy="keep the output a tensor of torch up to the loss",
             confidence=0.9,
             verified="fact",
@@ -148,8 +152,10 @@ def lookups(cuts: list[Fact]) -> Iterator[Finding]:
         yield Finding(
             says=f"the look-up of the nearest entry (`{fact['operation']}`) lets no gradient through: what lies before it is not trained by the loss behind it",
             place=Place(stage="train", file=fact.place.file, line=fact.place.line, step=fact.place.step, module=fact.place.module),
-            evidence=[("paths by which a gradient of the output reaches what was looked up", 0, "at least 1"),
-                      ("sampled steps in which it was so", sum(bool(f.get("lookup")) for f in cuts), 0)],  # fmt: skip
+            evidence=[
+                ("paths by which a gradient of the output reaches what was looked up", 0, "at least 1"),
+                ("sampled steps in which it was so", sum(bool(f.get("lookup")) for f in cuts), 0),
+            ],  # fmt: skip
             remedy="pass the gradient straight through: `q = z + (q - z).detach()`",
             confidence=0.85,
             verified="fact",

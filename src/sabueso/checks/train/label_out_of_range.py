@@ -69,9 +69,7 @@ def finding(fact: Fact, labels: dict[str, Any]) -> Finding:
     frames = fact.get("frames") or [[None, None, None]]
     array = spot.get("table") or spot.get("array") or labels.get("name") or "the batch"
     thing = "label" if labels["what"] == "label" else "index"
-    say = f"{thing} {wrong} is out of range: " + (
-        f"there are {limit} classes, 0 to {limit - 1}" if limit > 1 else "targets must lie in 0 to 1"
-    )
+    say = f"{thing} {wrong} is out of range: " + (f"there are {limit} classes, 0 to {limit - 1}" if limit > 1 else "targets must lie in 0 to 1")
     if thing == "index":
         say = f"index {wrong} is out of range: there are {limit} rows, 0 to {limit - 1}"
     if rows:

@@ -78,9 +78,7 @@ def loss_activation_mismatch(loss_call: list[Fact], *, train_loss: list[Series] 
             continue
         seen.add(key)
         says, evidence, remedy = found
-        yield Finding(
-            says=says, place=place_of(fact, maker), evidence=[*evidence, *lowest(train_loss, fact)], remedy=remedy, confidence=0.95, verified="fact"
-        )
+        yield Finding(says=says, place=place_of(fact, maker), evidence=[*evidence, *lowest(train_loss, fact)], remedy=remedy, confidence=0.95, verified="fact")
 
 
 def mismatch(fact: Fact, maker: dict[str, Any] | None, outside: float) -> tuple[str, list[tuple[str, Any, Any]], str] | None:

@@ -65,8 +65,11 @@ def missing_step(optimizer_use: list[Fact], *, least: int = 3) -> Iterator[Findi
             yield Finding(
                 says=f"the gradients of `{model}` are computed but never applied: `{name}.step()` is not called",
                 place=place,
-                evidence=[(f"steps of {name}", 0, f"one a turn, {fact['turns']} turns"), ("sampled backward calls that brought it gradients", fact["reached"], "0"),
-                          (f"parameters of `{model}` that moved", 0, "all")],  # fmt: skip
+                evidence=[
+                    (f"steps of {name}", 0, f"one a turn, {fact['turns']} turns"),
+                    ("sampled backward calls that brought it gradients", fact["reached"], "0"),
+                    (f"parameters of `{model}` that moved", 0, "all"),
+                ],  # fmt: skip
                 remedy=f"`{name}.step()` after the backward in line {fact.place.line}",
                 confidence=0.96,
                 verified="fact",

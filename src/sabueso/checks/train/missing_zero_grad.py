@@ -87,7 +87,8 @@ def missing_zero_grad(zeroed: list[Fact], *, gradient_norm: list[Series] | None 
             says=f"backward adds to gradients that are never cleared: each step of {first['class']} applies the sum of all batches so far",
             place=Place(stage="train", file=file, line=line, step=max(0, (first.place.step or 1) - 1)),
             evidence=[number, *growth(gradient_norm, first)],
-            remedy=f"call `{first.get('name') or 'optimizer'}.zero_grad()` before the backward in line {line}" + (", first in the closure" if in_closure else ""),
+            remedy=f"call `{first.get('name') or 'optimizer'}.zero_grad()` before the backward in line {line}"
+            + (", first in the closure" if in_closure else ""),
             confidence=0.97,
             verified="fact",
         )

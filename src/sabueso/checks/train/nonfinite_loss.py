@@ -90,9 +90,7 @@ def told(fact: Fact, birth: dict[str, Any]) -> Finding:
     grown = any(max(abs(o["min"]), abs(o["max"])) > GROWN for o in operands)
     evidence: list[tuple[str, Any, Any]] = [(f"non-finite elements of {what}", birth["bad"], 0)]
     evidence += [(f"operand {k + 1} {shape(o)}", [o["min"], o["max"]], None) for k, o in enumerate(operands[:2])]
-    evidence.append(
-        (f"the {fact['kind']} of step {fact['place_step'] if 'place_step' in fact.value else fact.place.step}", "non-finite", "finite")
-    )
+    evidence.append((f"the {fact['kind']} of step {fact['place_step'] if 'place_step' in fact.value else fact.place.step}", "non-finite", "finite"))
     rows = spot.get("rows")
     place = fact.place.but(
         file=birth.get("file") or fact.place.file, line=birth.get("line") or fact.place.line, module=birth.get("module"),
@@ -117,9 +115,7 @@ def proof(fact: Fact) -> dict[str, Any] | None:
     """What the replay showed."""
     if not fact.get("ran"):
         return None
-    how = "the step run again with every operation watched, " + (
-        "equal to the original to the last bit" if fact["equal"] else "not bit-equal"
-    )
+    how = "the step run again with every operation watched, " + ("equal to the original to the last bit" if fact["equal"] else "not bit-equal")
     return {"how": how, "before": f"{fact['kind']} non-finite", "after": f"first non-finite operation {fact['births'][0]['op']}"}
 
 

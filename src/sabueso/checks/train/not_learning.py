@@ -80,9 +80,11 @@ def not_learning(rebuilt: list[Fact] | None = None, weights_loaded: list[Fact] |
         yield Finding(
             says=f"`{module}` is trained and then overwritten with `{donor_name}`, which never changes: what was learnt is lost each time",
             place=Place(stage="train", file=first.place.file, line=first.place.line, step=first.place.step, module=module),
-            evidence=[(f"times that the trained `{module}` was overwritten", max(f["times"] for f in facts), 0),
-                      (f"optimizer steps that `{donor_name}` has had", 0, "at least 1, or a copy of what was trained"),
-                      (f"optimizer steps of `{module}` before the first of them", first["trained"], "kept")],  # fmt: skip
+            evidence=[
+                (f"times that the trained `{module}` was overwritten", max(f["times"] for f in facts), 0),
+                (f"optimizer steps that `{donor_name}` has had", 0, "at least 1, or a copy of what was trained"),
+                (f"optimizer steps of `{module}` before the first of them", first["trained"], "kept"),
+            ],  # fmt: skip
             remedy=f"copy the other way: `{donor_name}.load_state_dict({module}.state_dict())`",
             confidence=0.93,
             verified="fact",

@@ -71,7 +71,10 @@ def wrong_loss(loss_call: list[Fact], *, least: int = 2) -> Iterator[Finding]:
             yield Finding(
                 says="cross_entropy is given rows with several labels, as if the classes excluded each other",
                 place=Place(stage="train", file=first.place.file, line=first.place.line, step=first.place.step, module=first.place.module),
-                evidence=[("most labels of one row", first["target"]["row_sum_high"], 1), ("values of the targets", "0 and 1", "a class index, or shares that sum to 1")],
+                evidence=[
+                    ("most labels of one row", first["target"]["row_sum_high"], 1),
+                    ("values of the targets", "0 and 1", "a class index, or shares that sum to 1"),
+                ],
                 remedy="binary_cross_entropy_with_logits, with a threshold for each class",
                 confidence=0.92,
                 verified="fact",

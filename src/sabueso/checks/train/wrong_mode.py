@@ -10,7 +10,16 @@ from ...events import Fact
 from ...findings import Finding
 from ...places import Place
 
-LEADS_TO = ("exploding-gradient", "not-learning", "overfitting", "learning-rate-too-high", "nonfinite-loss", "covariate-drift", "vanishing-gradient", "dead-units")
+LEADS_TO = (
+    "exploding-gradient",
+    "not-learning",
+    "overfitting",
+    "learning-rate-too-high",
+    "nonfinite-loss",
+    "covariate-drift",
+    "vanishing-gradient",
+    "dead-units",
+)
 
 
 @check(stage="train", severity="error", leads_to=LEADS_TO)

@@ -77,7 +77,11 @@ def wrong_softmax_dim(softmax_dim: list[Fact]) -> Iterator[Finding]:
         yield Finding(
             says=f"{fact['operation']} of a {tuple(shape)} tensor runs over axis {dim}, {what}",
             place=Place(stage="train", file=fact.place.file, line=fact.place.line, step=fact.place.step, module=fact.place.module),
-            evidence=[("axis of the softmax", dim, right), ("length of that axis", shape[dim], shape[right]), ("rows of the batch", fact["batch"] or fact["rows"], None)],
+            evidence=[
+                ("axis of the softmax", dim, right),
+                ("length of that axis", shape[dim], shape[right]),
+                ("rows of the batch", fact["batch"] or fact["rows"], None),
+            ],
             remedy=f"dim={right} (or -1) in line {fact.place.line}",
             confidence=0.93 if over_rows else 0.85,
             verified="fact",
