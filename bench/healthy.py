@@ -266,7 +266,8 @@ print(loss.item())
     # the loss rises by design as the weight of the divergence is warmed up
     "vae-warmup": """
 x, _, _, _ = digits()
-enc, mu, lv, dec = nn.Sequential(nn.Linear(64, 48), nn.ReLU()), nn.Linear(48, 4), nn.Linear(48, 4), nn.Sequential(nn.Linear(4, 48), nn.ReLU(), nn.Linear(48, 64))
+enc, mu, lv = nn.Sequential(nn.Linear(64, 48), nn.ReLU()), nn.Linear(48, 4), nn.Linear(48, 4)
+dec = nn.Sequential(nn.Linear(4, 48), nn.ReLU(), nn.Linear(48, 64))
 opt = torch.optim.Adam([p for m in (enc, mu, lv, dec) for p in m.parameters()], lr=2e-3)
 for epoch in range(12):
     for ids in torch.randperm(len(x)).split(64):

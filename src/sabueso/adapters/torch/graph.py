@@ -123,7 +123,8 @@ class Graph:
             if found is None or table is None:
                 continue
             sources = {id(m) for m in before if m.grad and m.op != "parameter" and all(a is not table for a in m.ancestors(200))}
-            behind = next((d for d in self.trace.order if id(d) in leads and d.number > found.number and any(p.op == "parameter" and p is not table for p in d.parents)
+            behind = next((d for d in self.trace.order if id(d) in leads and d.number > found.number
+                           and any(p.op == "parameter" and p is not table for p in d.parents)
                            and any(found is a for p in d.parents for a in p.ancestors(200))), None)  # fmt: skip
             if not sources or behind is None or any(id(a) in sources for p in behind.parents for a in with_gradient(p)):
                 continue
@@ -175,7 +176,8 @@ class Graph:
         hidden = [self.row(f"(hidden) {tuple(r().shape)}", r(), owners) | {"line": line.told if line else None}
                   for i, (r, line) in self.unheld.items() if i not in own and r() is not None][:20]  # fmt: skip
         value = {"model": self.modules.label(root), "class": type(root).__name__, "optimizer": stepping.number, "steps": stepping.steps,
-                 "built": self.modules.line_of(root), "called": line.told if (line := self.call_lines.get(id(root))) else None, "optimizer_line": stepping.line.told if stepping.line else None,
+                 "built": self.modules.line_of(root), "called": line.told if (line := self.call_lines.get(id(root))) else None,
+                 "optimizer_line": stepping.line.told if stepping.line else None,
                  "optimizer_count": len(stepping.parameters), "orphans": self.orphans(stepping, own), "hidden": hidden, "rows": rows}  # fmt: skip
         self.recorder.fact("parameters", value, step=self.watch.step, module=value["model"], **(self.line.place if self.line else {}))
 

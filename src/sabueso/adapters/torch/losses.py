@@ -19,7 +19,8 @@ LOSSES = frozenset({
 ELEMENTWISE = frozenset({"sub", "rsub", "mul", "rmul", "add", "radd", "eq", "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "pow", "div", "truediv",
                          "maximum", "minimum"})  # fmt: skip
 SHAPING = frozenset({"view", "reshape", "squeeze", "flatten", "getitem", "unsqueeze", "to", "float", "double", "clone", "contiguous", "transpose",
-                     "permute", "type", "half", "bfloat16", "view_as", "expand", "movedim", "T", "mT", "cpu", "cuda", "type_as", "unflatten", "swapaxes"})  # fmt: skip
+                     "permute", "type", "half", "bfloat16", "view_as", "expand", "movedim", "T", "mT",
+                     "cpu", "cuda", "type_as", "unflatten", "swapaxes"})  # fmt: skip
 STRETCHED = frozenset({"unsqueeze", "getitem", "view", "reshape", "expand", "T", "mT", "transpose", "meshgrid", "unflatten", "permute"})
 MOST_VALUES = 200_000
 MOST_FACTS = 40  # of one kind in a run

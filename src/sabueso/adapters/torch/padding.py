@@ -69,7 +69,7 @@ class Padding:
             if loss is None:
                 continue
             leads = list(loss.ancestors())
-            for made, told, root in found:
+            for made, told, _ in found:
                 if any(m is made for m in leads):
                     self.tell(made, told, leads)
 

@@ -87,7 +87,8 @@ class Schedulers:
             held = seen.optimizer
             value = {"class": seen.cls, "steps": seen.steps, "optimizer_steps": held.steps if held else None, "optimizer": held.number if held else None,
                      "first_at": seen.at[0] if seen.at else None, "settings": seen.settings, "gaps": sorted(seen.gaps.items(), key=lambda g: -g[1])[:5],
-                     "at": seen.at[:6], "rates": seen.rates[:200], "last_rate": seen.rates[-1] if seen.rates else None, "metrics": seen.metrics, "best_before": seen.best,
+                     "at": seen.at[:6], "rates": seen.rates[:200], "last_rate": seen.rates[-1] if seen.rates else None,
+                     "metrics": seen.metrics, "best_before": seen.best,
                      "built": seen.line.told if seen.line else None}  # fmt: skip
             where = seen.step_line or seen.line
             self.recorder.fact("scheduler", value, step=seen.at[0] if seen.at else 0, stage="train", **(where.place if where else {"file": "", "line": None}))

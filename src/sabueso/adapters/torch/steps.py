@@ -253,7 +253,8 @@ class Steps:
             shared = any(o is not held and o.steps and any(id(p) in owned for p in o.parameters) for o in self.watch.optimizers.values())
             value = {"number": held.number, "class": held.cls, "steps": held.steps, "empty": held.empty, "looked": held.looked, "reached": held.reached,
                      "moved": moved, "shared": shared, "alive": held.ref() is not None,
-                     "built": held.line.told if held.line else None, "name": held.called, "model": self.model_of(owned), "turns": self.watch.step, "backwards": self.watch.backwards}  # fmt: skip
+                     "built": held.line.told if held.line else None, "name": held.called, "model": self.model_of(owned),
+                     "turns": self.watch.step, "backwards": self.watch.backwards}  # fmt: skip
             self.recorder.fact("optimizer_use", value, **(where.place if where else {"file": "", "line": None}))
 
     def model_of(self, owned: set[int]) -> str | None:

@@ -94,7 +94,8 @@ def told(pair: Fact, learner: dict[str, Any], experiment: Fact | None) -> Findin
         place=row_uses.at(learner),
         evidence=evidence[:5],
         remedy=f"Split first and fit {learner['name']} on the training rows only, or cross-validate make_pipeline({learner['name']}(..), {pair['model']}(..)) "
-               "on the raw rows." if learner["kind"] != "hand" else "Take mean and deviation of the training rows only, after the split, and scale both parts by them.",
+               "on the raw rows." if learner["kind"] != "hand" else
+               "Take mean and deviation of the training rows only, after the split, and scale both parts by them.",
         severity="error" if learner["supervised"] or learner.get("imputes") else "warning",
         confidence=0.95 if learner["supervised"] or learner.get("imputes") else 0.85,
         verified=row_uses.verified(experiment),

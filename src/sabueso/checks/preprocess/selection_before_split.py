@@ -74,6 +74,7 @@ def selection_before_split(row_use: list[Fact], *, counterfactual: list[Fact] | 
                  f"({row_uses.where(pair['eval_line'])}).",
             place=row_uses.at(learner),
             evidence=[e for e in evidence if e[1] is not None],
-            remedy=f"Select within the training part: cross-validate make_pipeline({learner['name']}(..), {pair['model']}(..)) on all columns, or select after the split.",
+            remedy=f"Select within the training part: cross-validate make_pipeline({learner['name']}(..), {pair['model']}(..)) on all columns, "
+                   "or select after the split.",
             confidence=0.96, verified=row_uses.verified(experiment),
         )  # fmt: skip

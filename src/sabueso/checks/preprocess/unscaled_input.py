@@ -80,9 +80,8 @@ def unscaled_input(
     yield from of_targets(loss_call or [])
     tried = next((e for e in experiment or () if e["change"] == "inputs standardised"), None)
     numbers = harmed(train_loss or (), targets)
-    told = set()
+    told, helps = set(), bool(tried and tried["helps"])
     for fact in input_scale or ():
-        helps = bool(tried and tried["helps"])
         if fact["model"] in told or (numbers is None and not helps) or (tried is not None and not helps):
             continue
         columns = fact["columns"]
@@ -106,14 +105,7 @@ def of_columns(fact: Fact, columns: list[dict[str, Any]], numbers: Any, tried: F
     name = names[0] if names else f"column {first['index']}"
     return Finding(
         says=f"`{name}` reaches {first['peak']:.4g} in the inputs of `{fact['model']}`, the others {first['usual']:.3g}: it drowns them",
-        place=Place(
-            stage="preprocess",
-            file=fact.place.file,
-            line=fact.place.line,
-            step=fact.place.step,
-            tensor=fact["name"],
-            column=(names if len(names) > 1 else names[0]) if names else None,
-        ),  # fmt: skip
+        place=fact.place.but(stage="preprocess", module=None, tensor=fact["name"], column=(names if len(names) > 1 else names[0]) if names else None),
         evidence=[
             (f"largest value of `{name}` in a batch", float(f"{first['peak']:.5g}"), f"about {first['usual']:.3g}, as the other columns"),
             (f"mean and deviation of `{name}`", f"{first['mean']:.5g}, {first['std']:.4g}", "0 and 1"),
@@ -130,9 +122,7 @@ def of_level(fact: Fact, numbers: Any, tried: Fact | None) -> Finding:
     more, verified = proof(numbers, tried)
     return Finding(
         says=f"the inputs of `{fact['model']}` lie between {fact['low']:.4g} and {fact['high']:.4g}: they are not scaled",
-        place=Place(
-            stage="preprocess", file=fact.place.file, line=fact.place.line, step=fact.place.step, tensor=(fact.get("source") or {}).get("name") or fact["name"]
-        ),
+        place=fact.place.but(stage="preprocess", module=None, tensor=(fact.get("source") or {}).get("name") or fact["name"]),
         evidence=[("root mean square of the inputs", float(f"{fact['level']:.4g}"), "about 1"), *more],
         remedy="divide by the highest value, or standardise with the moments of the training part",
         confidence=0.85,
@@ -144,13 +134,8 @@ def of_targets(calls: list[Fact]) -> Iterator[Finding]:
     """Binary cross-entropy against many-valued targets that leave 0 to 1: raw pixels or columns to be reproduced."""
     for fact in calls:
         target = fact["target"]
-        if (
-            not fact["in_loss"]
-            or fact["function"] not in BINARY
-            or target.get("outside_unit", 0.0) < 0.05
-            or len(target["shape"]) < 2
-            or target["shape"][-1] < 8
-        ):
+        many = len(target["shape"]) >= 2 and target["shape"][-1] >= 8
+        if not fact["in_loss"] or fact["function"] not in BINARY or not many or target.get("outside_unit", 0.0) < 0.05:
             continue
         source = fact.get("source") or {}
         line = source.get("line") or [fact.place.file, fact.place.line]

@@ -9,6 +9,7 @@ from typing import Any
 from ...catalogue import check
 from ...events import Fact
 from ...findings import Finding
+from ...parameters import harmless, idle_rows, layer_line, shared_module, size
 from ...places import Place
 
 LEADS_TO = ("not-learning", "underfitting", "learning-rate-too-low", "overfitting", "vanishing-gradient", "symmetric-init")
@@ -84,7 +85,7 @@ def frozen_parameters(parameters: list[Fact], *, least: int = 2) -> Iterator[Fin
 
 def told(fact: Fact, idle: list[dict[str, Any]], frozen: list[dict[str, Any]], step: int | None) -> Finding:
     """The finding of one model."""
-    module = common(idle) or fact["model"]
+    module = shared_module([r["path"] for r in idle if not r["path"].startswith("(hidden)")]) or fact["model"]
     count, everything = sum(size(r) for r in idle), sum(size(r) for r in fact["rows"]) or 1
     evidence: list[tuple[str, Any, Any]] = [
         (f"parameters of {fact['model']} that are as the initialiser drew them after {fact['steps']} steps", count, f"0 of {everything}"),
@@ -105,59 +106,3 @@ def told(fact: Fact, idle: list[dict[str, Any]], frozen: list[dict[str, Any]], s
     file, number = line if line else (fact.place.file, fact.place.line)
     return Finding(says=says, place=Place(stage="train", file=file, line=number, module=module, tensor=idle[0]["path"], step=step),
                    evidence=evidence, remedy=remedy, confidence=0.93, verified="fact")  # fmt: skip
-
-
-def idle_rows(facts: list[Fact]) -> list[dict[str, Any]]:
-    """Rows that are untouched and unused by any optimizer in all sampled steps."""
-    found: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for fact in facts:
-        for row in [*fact["rows"], *fact["hidden"]]:
-            found[row["path"]].append(row)
-    idle = []
-    for rows in found.values():
-        still = all(r["untouched"] and not r["stepped"] and not r["changed"] for r in rows) and len(rows) == len(facts)
-        outside = all(r["optimizer"] is None and r["reached"] for r in rows)
-        if still and (outside or not any(r["requires_grad"] for r in rows)):
-            idle.append(rows[-1])
-    return idle
-
-
-def harmless(idle: list[dict[str, Any]], rows: list[dict[str, Any]]) -> bool:
-    """Only scales and shifts, or one random layer at the input that widens: random features."""
-    weights = [r for r in idle if len(r["shape"]) >= 2]
-    if not weights:
-        return True
-    layers = {r["path"].rpartition(".")[0] for r in weights}
-    first = next((r for r in rows if len(r["shape"]) >= 2), None)
-    return len(layers) == 1 and first is not None and first["path"] == weights[0]["path"] and not narrows(weights[0])
-
-
-def narrows(row: dict[str, Any]) -> bool:
-    """Does a layer give fewer numbers than it takes?"""
-    if row.get("narrows") is not None:
-        return bool(row["narrows"])
-    return row["shape"][0] < row["shape"][1]
-
-
-def common(rows: list[dict[str, Any]]) -> str | None:
-    """The module that holds all of them."""
-    paths = [r["path"].split(".")[:-1] for r in rows if not r["path"].startswith("(hidden)")]
-    shared: list[str] = []
-    for parts in zip(*paths):
-        if len(set(parts)) > 1:
-            break
-        shared.append(parts[0])
-    return ".".join(shared) or None
-
-
-def layer_line(rows: list[dict[str, Any]]) -> list[Any] | None:
-    """Where the layer was built."""
-    return next((r["built"] for r in rows if r.get("built")), None)
-
-
-def size(row: dict[str, Any]) -> int:
-    """How many numbers a parameter holds."""
-    count = 1
-    for n in row["shape"]:
-        count *= n
-    return count

@@ -9,6 +9,7 @@ from typing import Any
 from ...catalogue import check
 from ...events import Fact
 from ...findings import Finding
+from ...parameters import cut_off, shared_module
 from ...places import Place
 
 LEADS_TO = ("not-learning", "underfitting", "frozen-parameters", "missing-step", "learning-rate-too-low", "vanishing-gradient", "symmetric-init")
@@ -66,20 +67,7 @@ def graph_broken(parameters: list[Fact] | None = None, graph_cut: list[Fact] | N
     ----------
     PyTorch documentation, "Locally disabling gradient computation".
     """
-    rows: dict[tuple[int, str, str], list[tuple[Fact, dict[str, Any]]]] = defaultdict(list)
-    for fact in parameters or ():
-        for row in fact["rows"]:
-            rows[fact.process, fact["model"], row["path"]].append((fact, row))
-    by_cut: dict[tuple[Any, ...], list[tuple[Fact, dict[str, Any]]]] = defaultdict(list)
-    for seen in rows.values():
-        fact, row = seen[-1]
-        held = [r for _, r in seen if r["optimizer"] is not None and r["requires_grad"]]
-        if len(held) < least or len(held) < len(seen) or any(r["reached"] or r["stepped"] for r in held) or not row.get("cut"):
-            continue
-        if row["gradient"] in ("none", "zero", None) and row["cut"]["feeds"] and row["untouched"]:
-            cut = row["cut"]
-            by_cut[fact.process, fact["model"], tuple(cut["no_grad_line"] or [*(cut["line"] or ()), cut["op"]])].append((fact, row))
-    for found in by_cut.values():
+    for found in cut_off(parameters or [], least):
         yield told(found)
     yield from apart(parameters or [], least)
     yield from whole(graph_cut or [])
@@ -92,7 +80,7 @@ def told(found: list[tuple[Fact, dict[str, Any]]]) -> Finding:
     cut = row["cut"]
     file, line = cut["no_grad_line"] or cut["line"] or (fact.place.file, fact.place.line)
     cause = "torch.no_grad()" if cut["no_grad"] else f"`{cut['op']}`"
-    module = shared([r["path"] for _, r in found]) or fact["model"]
+    module = shared_module([r["path"] for _, r in found]) or fact["model"]
     return Finding(
         says=f"{cause} in line {line} cuts `{module}` off from the loss: it never gets a gradient",
         place=Place(stage="train", file=file, line=line, step=fact.place.step and 0, module=module),
@@ -160,13 +148,3 @@ def lookups(cuts: list[Fact]) -> Iterator[Finding]:
             confidence=0.85,
             verified="fact",
         )
-
-
-def shared(paths: list[str]) -> str | None:
-    """The module that holds all of the parameters."""
-    common: list[str] = []
-    for parts in zip(*(p.split(".")[:-1] for p in paths)):
-        if len(set(parts)) > 1:
-            break
-        common.append(parts[0])
-    return ".".join(common) or None

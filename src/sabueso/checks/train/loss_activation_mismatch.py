@@ -111,7 +111,8 @@ def mismatch(fact: Fact, maker: dict[str, Any] | None, outside: float) -> tuple[
         low, high = BOUNDED[op]
         share = out_of_reach(target, low, high)
         if share > outside:
-            return (f"{where} ends in {op}, which cannot reach the targets", [("range of the targets", f"{target['low']:.4g} to {target['high']:.4g}", f"{low:g} to {high:g}"),
+            return (f"{where} ends in {op}, which cannot reach the targets",
+                    [("range of the targets", f"{target['low']:.4g} to {target['high']:.4g}", f"{low:g} to {high:g}"),
                     ("share of targets out of reach", round(share, 3), 0.0)], f"leave the {op} out, or scale the targets to its range")  # fmt: skip
     return None
 

@@ -102,7 +102,8 @@ def too_often(fact: Fact, rates: np.ndarray, small: float, share: float) -> Foun
     tenth = np.flatnonzero(rates < 0.1 * top + 1e-30)
     return (
         f"{fact['class']} is stepped with every batch: after {int(low[0])} of {len(rates)} steps the rate is under a thousandth of what it was",
-        [("optimizer steps for each step of the scheduler", 1, "those of an epoch"), ("share of all steps that ran at less than a thousandth of the highest rate", round(len(low) / len(rates), 3), "under 0.1"),
+        [("optimizer steps for each step of the scheduler", 1, "those of an epoch"),
+         ("share of all steps that ran at less than a thousandth of the highest rate", round(len(low) / len(rates), 3), "under 0.1"),
          ("rate of the last step", float(rates[-1]), f"of the order of {top:g}")],  # fmt: skip
         "step the scheduler once an epoch, after the loop over batches",
         "error", 0.95, int(tenth[0]) if len(tenth) else int(low[0]),
@@ -118,7 +119,8 @@ def too_seldom(fact: Fact) -> Found | None:
         return None
     return (
         f"{fact['class']} is set to {length} steps, one a batch, but is stepped once in {gap} batches",
-        [("steps of the scheduler", fact["steps"], length), ("steps of the optimizer", steps, length), ("rate at the end", fact["last_rate"], "that of the schedule's end")],
+        [("steps of the scheduler", fact["steps"], length), ("steps of the optimizer", steps, length),
+         ("rate at the end", fact["last_rate"], "that of the schedule's end")],
         "step the scheduler after each optimizer step", "error", 0.92, 0,
     )  # fmt: skip
 
@@ -130,6 +132,7 @@ def too_early(fact: Fact) -> Found | None:
         return None
     return (
         f"{fact['class']} is stepped before the optimizer: the first value of its schedule is never used",
-        [("optimizer steps before the scheduler's first", 0, "at least 1"), ("rate of the first optimizer step", fact["rates"][1] if len(fact["rates"]) > 1 else None, fact["rates"][0])],
+        [("optimizer steps before the scheduler's first", 0, "at least 1"),
+         ("rate of the first optimizer step", fact["rates"][1] if len(fact["rates"]) > 1 else None, fact["rates"][0])],
         "call `optimizer.step()` before `scheduler.step()`", "warning", 0.6, 0,
     )  # fmt: skip

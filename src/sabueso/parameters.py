@@ -1,0 +1,81 @@
+"""Parameters of a model as sampled steps saw them: which stay untouched, what holds them, how many numbers they are."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from typing import Any
+
+from .events import Fact
+
+Row = dict[str, Any]
+
+
+def idle_rows(facts: list[Fact]) -> list[Row]:
+    """Rows that are untouched and unused by any optimizer in all sampled steps."""
+    found: dict[str, list[Row]] = defaultdict(list)
+    for fact in facts:
+        for row in [*fact["rows"], *fact["hidden"]]:
+            found[row["path"]].append(row)
+    idle = []
+    for rows in found.values():
+        still = all(r["untouched"] and not r["stepped"] and not r["changed"] for r in rows) and len(rows) == len(facts)
+        outside = all(r["optimizer"] is None and r["reached"] for r in rows)
+        if still and (outside or not any(r["requires_grad"] for r in rows)):
+            idle.append(rows[-1])
+    return idle
+
+
+def harmless(idle: list[Row], rows: list[Row]) -> bool:
+    """Only scales and shifts, or one random layer at the input that widens: random features."""
+    weights = [r for r in idle if len(r["shape"]) >= 2]
+    if not weights:
+        return True
+    layers = {r["path"].rpartition(".")[0] for r in weights}
+    first = next((r for r in rows if len(r["shape"]) >= 2), None)
+    return len(layers) == 1 and first is not None and first["path"] == weights[0]["path"] and not narrows(weights[0])
+
+
+def narrows(row: Row) -> bool:
+    """Does a layer give fewer numbers than it takes?"""
+    if row.get("narrows") is not None:
+        return bool(row["narrows"])
+    return row["shape"][0] < row["shape"][1]
+
+
+def cut_off(parameters: list[Fact], least: int) -> list[list[tuple[Fact, Row]]]:
+    """Parameters that a loss was made with but whose gradient stops on the way in every sampled step, by the place of the cut."""
+    rows: dict[tuple[int, str, str], list[tuple[Fact, Row]]] = defaultdict(list)
+    for fact in parameters:
+        for row in fact["rows"]:
+            rows[fact.process, fact["model"], row["path"]].append((fact, row))
+    by_cut: dict[tuple[Any, ...], list[tuple[Fact, Row]]] = defaultdict(list)
+    for seen in rows.values():
+        fact, row = seen[-1]
+        held = [r for _, r in seen if r["optimizer"] is not None and r["requires_grad"]]
+        cut = row.get("cut")
+        if len(held) < least or len(held) < len(seen) or any(r["reached"] or r["stepped"] for r in held) or not cut:
+            continue
+        if row["gradient"] in ("none", "zero", None) and cut["feeds"] and row["untouched"]:
+            by_cut[fact.process, fact["model"], tuple(cut["no_grad_line"] or [*(cut["line"] or ()), cut["op"]])].append((fact, row))
+    return list(by_cut.values())
+
+
+def shared_module(paths: list[str]) -> str | None:
+    """The module that holds all of the parameters."""
+    common: list[str] = []
+    for parts in zip(*(p.split(".")[:-1] for p in paths)):
+        if len(set(parts)) > 1:
+            break
+        common.append(parts[0])
+    return ".".join(common) or None
+
+
+def layer_line(rows: list[Row]) -> list[Any] | None:
+    """Where the layer was built."""
+    return next((r["built"] for r in rows if r.get("built")), None)
+
+
+def size(row: Row) -> int:
+    """How many numbers a parameter holds."""
+    return math.prod(row["shape"])
