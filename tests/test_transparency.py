@@ -270,3 +270,41 @@ def test_no_own_error_on_ordinary_programs(tmp_path: Path) -> None:
     for name in ("torch-loop", "sklearn-pandas"):
         (tmp_path / "prog.py").write_text(END + textwrap.dedent(PROGRAMS[name]))
         assert not diagnosed("prog.py", tmp_path)["own_errors"]
+
+
+CRASHES = {
+    "in-a-layer": ("nn.Linear(16, 3)", "torch.cat([self.b(h), x.view(3 + self.n, 5)]) if self.n else self.b(h)", "torch.zeros(4).long()"),
+    "in-the-loss": ("nn.Linear(16, 3)", "self.b(h)", "torch.zeros(4 + net.n).long()"),
+    "at-once": ("nn.Linear(12, 3)", "self.b(h)", "torch.zeros(4).long()"),
+}
+
+
+@pytest.mark.parametrize("case", CRASHES)
+def test_traceback_of_a_crash_in_a_watched_step_is_the_same(case: str, tmp_path: Path) -> None:
+    """Torch calls modules and functions by other ways while they are watched; the traceback tells the way of a bare run."""
+    last, result, target = CRASHES[case]
+    script = tmp_path / "crash.py"
+    script.write_text(
+        textwrap.dedent(f"""
+        import torch
+        from torch import nn
+        class Net(nn.Module):
+            n = -1
+            def __init__(self):
+                super().__init__()
+                self.a, self.b = nn.Linear(8, 16), {last}
+            def forward(self, x):
+                self.n += 1
+                h = torch.relu(self.a(x))
+                return {result}
+        net = Net()
+        opt = torch.optim.SGD(net.parameters(), lr=0.1)
+        for step in range(3):
+            loss = nn.functional.cross_entropy(net(torch.randn(4, 8)), {target})
+            opt.zero_grad(); loss.backward(); opt.step()
+        """)
+    )
+    bare = subprocess.run([sys.executable, "crash.py"], cwd=tmp_path, capture_output=True, text=True)
+    seen = sabueso("run", "crash.py", cwd=tmp_path)
+    assert bare.returncode == seen.returncode == 1
+    assert seen.stderr.startswith(bare.stderr), seen.stderr

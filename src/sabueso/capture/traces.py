@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import dis
+import linecache
 import sys
 import threading
 from collections.abc import Callable
@@ -25,14 +27,52 @@ def strip(error: BaseException, seen: set[int] | None = None) -> None:
 
 
 def _without(tb: TracebackType | None) -> TracebackType | None:
-    kept = []
+    kept: list[TracebackType] = []
+    again = None  # code of a function of torch that was asked for through a mode of ours and then runs itself
     while tb is not None:
-        if not tb.tb_frame.f_code.co_filename.startswith(OWN):
+        code = tb.tb_frame.f_code
+        if code.co_filename.startswith(OWN):
+            if kept and kept[-1].tb_frame.f_code.co_name == "handle_torch_function":
+                kept.pop()
+                again = kept.pop() if kept else None
+        else:
+            if again is not None and again.tb_frame.f_code is not code:
+                kept.append(again)
+            again = None
             kept.append(tb)
         tb = tb.tb_next
+    kept = _called_plainly([*kept, again] if again is not None else kept)
     for here, following in zip(kept, [*kept[1:], None]):
         here.tb_next = following
     return kept[0] if kept else None
+
+
+def _called_plainly(kept: list[TracebackType]) -> list[TracebackType]:
+    """Torch calls a module by a longer way while anybody hooks modules; where nobody but us does, the short one is told."""
+    told: list[TracebackType] = []
+    for tb in kept:
+        before = told[-1] if told else None
+        if before is not None and tb.tb_frame.f_code.co_name == "inner" and before.tb_frame.f_code.co_name == "_call_impl":
+            told[-1] = _short_way(before) or before
+            if told[-1] is not before:
+                continue
+        told.append(tb)
+    return told
+
+
+def _short_way(tb: TracebackType) -> TracebackType | None:
+    """The call of `forward` that stands first in torch's `_call_impl`; None where a hook of the person asks for the long way."""
+    frame = tb.tb_frame
+    held = [h for n, h in frame.f_globals.items() if n.startswith("_global_") and n.endswith("_hooks") and isinstance(h, dict)]
+    held += [getattr(frame.f_locals.get("self"), n, {}) for n in ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")]
+    if any(not getattr(getattr(hook, "__code__", None), "co_filename", "").startswith(OWN) for hooks in held for hook in hooks.values()):
+        return None
+    for at in dis.get_instructions(frame.f_code):
+        line = at.positions.lineno if at.positions else None
+        if at.opname == "CALL_FUNCTION_EX" and line:
+            plain = "return forward_call(" in linecache.getline(frame.f_code.co_filename, line)
+            return TracebackType(None, frame, at.offset, line) if plain else None
+    return None
 
 
 def watch_exceptions(tell: Callable[[BaseException], Any]) -> None:

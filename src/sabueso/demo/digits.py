@@ -25,12 +25,9 @@ def load(batch):
     digits = load_digits()
     x, x_test, y, y_test = train_test_split(digits.data, digits.target, test_size=0.25, random_state=0, stratify=digits.target)
     scaler = StandardScaler().fit(x)
-
-    def part(x, y):
-        return TensorDataset(torch.tensor(scaler.transform(x), dtype=torch.float32), torch.tensor(y))
-
-    generator = torch.Generator().manual_seed(1)
-    return DataLoader(part(x, y), batch, shuffle=True, generator=generator), DataLoader(part(x_test, y_test), 256)
+    sides = ((x, y), (x_test, y_test))
+    known, unseen = (TensorDataset(torch.tensor(scaler.transform(a), dtype=torch.float32), torch.tensor(b)) for a, b in sides)
+    return DataLoader(known, batch, shuffle=True, generator=torch.Generator().manual_seed(1)), DataLoader(unseen, 256)
 
 
 def train(model, batches, epochs, lr):
