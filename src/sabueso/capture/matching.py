@@ -81,7 +81,9 @@ def differs(frame: Any, rows: np.ndarray, without: list[str]) -> list[dict[str, 
     lost[rows] = True
     some = summarise.spread(n, 20_000)
     mask, found = lost[some], []
-    for name in [c for c in summarise.columns_of(frame) if c not in without][:40]:
+    pick = [c for c in summarise.columns_of(frame) if c not in without][:40]
+    frame, some = (frame.iloc[some], slice(None)) if pick and summarise.library(frame) == "pandas" else (frame, some)
+    for name in pick:
         values = summarise.column(frame, name) if isinstance(some, slice) else tables.head(frame, name, some)
         told = _numbers(values, mask) if values.dtype.kind in "iufb" else _levels(values, mask)
         if told:

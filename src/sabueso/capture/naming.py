@@ -45,29 +45,32 @@ def _names(columns: list[np.ndarray], at: np.ndarray, table: Any) -> list[str] |
     names = columns_of(table)
     if len(names) < len(columns) or len(names) > MOST_COLUMNS or height(table) > 300_000:
         return None
-    held = {n: _column(table, n) for n in names}
+    held: dict[str, Any] = {}
     chosen: list[str] = []
     for column in columns:
         probe = column[at]
-        fits = [n for n, v in held.items() if n not in chosen and v is not None and _holds(v, probe)]
-        if not fits:
+        fits = next((n for n in names if n not in chosen and _holds(_held(table, n, held), probe)), None)
+        if fits is None:
             return None
-        chosen.append(fits[0])
+        chosen.append(fits)
     return chosen
 
 
-def _column(table: Any, name: str) -> np.ndarray | None:
-    try:
-        return values(table[name])
-    except Exception:
-        return None
+def _held(table: Any, name: str, held: dict[str, Any]) -> Any:
+    """A column as 32-bit floats, as a set of objects, or None where it can't be read; each is made when it is first asked for."""
+    if name not in held:
+        try:
+            column = values(table[name])
+            held[name] = set(column.tolist()) if column.dtype.kind == "O" else column.astype(np.float32)
+        except Exception:
+            held[name] = None
+    return held[name]
 
 
-def _holds(held: np.ndarray, probe: np.ndarray) -> bool:
-    if (held.dtype.kind == "O") != (probe.dtype.kind == "O"):
+def _holds(held: Any, probe: np.ndarray) -> bool:
+    if held is None or isinstance(held, set) != (probe.dtype.kind == "O"):
         return False
-    if held.dtype.kind == "O":
-        return set(probe.tolist()) <= set(held.tolist())
-    real, want = held.astype(np.float32), probe.astype(np.float32)
-    want = want[np.isfinite(want)]
-    return bool(np.isin(want, real).all())
+    if isinstance(held, set):
+        return set(probe.tolist()) <= held
+    want = probe.astype(np.float32)
+    return all((held == v).any() for v in want[np.isfinite(want)])

@@ -99,10 +99,9 @@ def target_means(train: Table, y_train: np.ndarray, judged: Table, y_judged: np.
     if train.width != judged.width or train.rows + judged.rows > MOST_ROWS or train.width > MOST_COLUMNS:
         return []
     y = np.concatenate([y_train, y_judged])
-    values = np.concatenate([train.floats(), judged.floats()])
     found, scale = [], float(np.ptp(y)) or 1.0
-    for j in range(values.shape[1]):
-        column = values[:, j]
+    for j in _near(train, y_train):
+        column = np.concatenate([t.take_column(j).floats()[:, 0] for t in (train, judged)])
         if not np.isfinite(column).all() or abs(column.mean() - y.mean()) > 1e-5 * scale or column.std() < 1e-3 * scale:
             continue
         levels, groups = np.unique(column, return_inverse=True)
@@ -115,6 +114,15 @@ def target_means(train: Table, y_train: np.ndarray, judged: Table, y_judged: np.
             found.append({"how": "target mean", "column": called(names, j), "position": j, "agreement": round(r, 3), "rows": len(y),
                           "levels": len(levels), "per_level": int(np.median(count)), "alone": round(alone, 3)})  # fmt: skip
     return found
+
+
+def _near(train: Table, y: np.ndarray) -> np.ndarray:
+    """The columns that lie, by a part of the rows, where the target lies: a column of its means differs from it by noise alone, of mean zero."""
+    some = spaced(train.rows, FIRST_LOOK)
+    away = train.floats(some) - y[some, None]
+    with np.errstate(all="ignore"):
+        noise = away.std(axis=0) / np.sqrt(len(some))
+        return np.flatnonzero(np.abs(away.mean(axis=0)) <= 12 * noise + 0.2 * y.std())  # so much may the judged rows' target differ
 
 
 def _explained(column: np.ndarray, y: np.ndarray, scale: float) -> float:

@@ -19,7 +19,7 @@ NAN = np.uint32(0x7FC00000)
 SPREAD = np.uint32(0x9E3779B1)
 MOST_CELLS = 8_000_000  # above it only so many columns are looked at: 128 of them, chosen by the width alone
 MOST_COLUMNS = 128
-CHUNK = 1 << 16
+CHUNK = 1 << 18  # cells that are mixed at once: they stay in the processor's cache
 
 
 @dataclass(slots=True)
@@ -40,12 +40,16 @@ class Table:
 
     def floats(self, rows: Any = slice(None)) -> np.ndarray:
         """The values of the numeric columns as float64 (text columns are NaN)."""
-        values = np.ascontiguousarray(self.codes[rows]).view(np.float32).astype(np.float64)
+        values = self.codes[rows].view(np.float32).astype(np.float64)
         values[:, ~self.numeric] = np.nan
         return values
 
     def take(self, rows: Any) -> Table:
         return Table(self.codes[rows], self.names, self.numeric)
+
+    def take_column(self, j: int) -> Table:
+        """One column as a table of its own."""
+        return Table(self.codes[:, j : j + 1], [self.names[j]] if self.names else None, self.numeric[j : j + 1])
 
 
 def table_of(x: Any) -> Table | None:
@@ -53,6 +57,9 @@ def table_of(x: Any) -> Table | None:
     pandas, polars = sys.modules.get("pandas"), sys.modules.get("polars")
     if pandas is not None and isinstance(x, (getattr(pandas, "DataFrame", ()), getattr(pandas, "Series", ()))):
         frame = x.to_frame() if x.ndim == 1 else x
+        blocks = _of_blocks(frame)
+        if blocks is not None:
+            return blocks
         picked = [frame.iloc[:, j] for j in _picked(*frame.shape)]
         return _of_columns(picked, list(map(str, frame.columns)), *frame.shape)
     if polars is not None and isinstance(x, (getattr(polars, "DataFrame", ()), getattr(polars, "Series", ()))):
@@ -94,11 +101,21 @@ def row_hashes(table: Table, columns: Iterable[int] | None = None) -> np.ndarray
     codes = table.codes if columns is None else table.codes[:, list(columns)]
     factors = column_factors(np.arange(codes.shape[1]))
     hashes = np.empty(len(codes), np.uint64)
-    for start in range(0, len(codes), CHUNK):
-        mixed = codes[start : start + CHUNK] * SPREAD
-        mixed ^= mixed >> np.uint32(15)
-        hashes[start : start + CHUNK] = mixed.astype(np.uint64) @ factors
+    by_column = codes.flags.f_contiguous and codes.shape[1] > 1
+    step = max(256, CHUNK // (1 if by_column else max(1, codes.shape[1])))
+    for start in range(0, len(codes), step):
+        part = codes[start : start + step]
+        if by_column:  # the same sum, in the order in which the values lie
+            hashes[start : start + step] = sum(_mixed(part[:, j]) * factor for j, factor in enumerate(factors))
+        else:
+            hashes[start : start + step] = _mixed(part) @ factors
     return hashes
+
+
+def _mixed(codes: np.ndarray) -> np.ndarray:
+    mixed = codes * SPREAD
+    mixed ^= mixed >> np.uint32(15)
+    return mixed.astype(np.uint64)
 
 
 def sparse_hashes(x: Any) -> np.ndarray | None:
@@ -147,6 +164,24 @@ def _picked(rows: int, width: int) -> np.ndarray:
     return np.sort(np.argsort(column_factors(np.arange(width)))[:limit])
 
 
+def _of_blocks(frame: Any) -> Table | None:
+    """A pandas frame of plain numbers by the arrays that it keeps its columns in; None for any other, or where pandas keeps them otherwise."""
+    rows, width = frame.shape
+    blocks = getattr(getattr(frame, "_mgr", None), "blocks", None)
+    if not rows or not blocks or len(_picked(rows, width)) < width:
+        return None
+    codes = np.empty((width, rows), np.uint32)
+    filled = 0
+    for block in blocks:
+        values, places = getattr(block, "values", None), getattr(getattr(block, "mgr_locs", None), "as_array", None)
+        if type(values) is not np.ndarray or values.dtype.kind not in "fiub" or places is None or values.shape != (len(places), rows):
+            return None
+        for i, j in enumerate(places):  # column by column: what is worked on stays in the processor's cache
+            codes[j] = _number_codes(values[i])
+        filled += len(places)
+    return Table(codes.T, list(map(str, frame.columns)), np.ones(width, bool)) if filled == width else None
+
+
 def _of_columns(columns: list[Any], names: list[str] | None, rows: int, width: int) -> Table | None:
     if not columns or not rows:
         return None
@@ -187,12 +222,10 @@ def _plain(column: Any) -> np.ndarray:
 def _number_codes(values: np.ndarray) -> np.ndarray:
     """float32 bits with one zero and one NaN."""
     with np.errstate(all="ignore"):
-        codes = np.ascontiguousarray(values, np.float32).view(np.uint32)
+        codes = np.array(values, np.float32).view(np.uint32)  # a copy in the layout of the values: the program may change its own
     if codes.size and codes.max() > np.uint32(0xFF800000):  # NaN with a sign, as 0/0 gives
-        codes = np.where(codes > np.uint32(0xFF800000), NAN, codes)
-    zero = codes == np.uint32(0x80000000)
-    if zero.any():
-        codes = np.where(zero, np.uint32(0), codes)
+        codes[codes > np.uint32(0xFF800000)] = NAN
+    codes[codes == np.uint32(0x80000000)] = 0
     return codes
 
 
