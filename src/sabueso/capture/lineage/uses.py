@@ -122,7 +122,7 @@ class Uses:
             "eval_rows": known.rows, "eval_distinct": len(ids), "shared": len(shared), "exact": fit.known.exact and known.exact,
             "bits": round(min(fit.known.bits, known.bits), 1), "source_kind": known.source.kind, "train_line": place(fit.origin),
             "eval_line": place(origin), "learners": self._learners(fit, known, held_out, ids, origin),
-            "clean_learners": self._clean(fit, known, held_out),
+            "clean_learners": self._clean(fit, known, held_out), "split_off": self._split_off(ids),
             "resampled": self._resampled(fit, known, ids, origin), "eval_sets": self._eval_sets(fit, ids),
         }  # fmt: skip
         if len(shared) and how != "folds":
@@ -130,6 +130,10 @@ class Uses:
             if len(shared) == len(ids) < len(fit.ids):
                 pair["left_out_before"] = sum(not len(np.intersect1d(f, ids, assume_unique=True)) for f in self.history if f is not fit.ids)
         return pair
+
+    def _split_off(self, ids: np.ndarray) -> bool:
+        """Are these rows just a part that a split cut off?"""
+        return any(np.array_equal(unique(part), ids) for *parts, _ in self.lineage.parts.get("splits", ()) for part in parts)
 
     def _clean(self, fit: Fit, known: Known, held_out: np.ndarray) -> list[list[Any]]:
         """Where those learners were fitted that saw none of the rows held out."""

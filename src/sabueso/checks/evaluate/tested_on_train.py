@@ -82,6 +82,22 @@ def tested_on_train(row_use: list[Fact], *, held_out: list[Fact] | None = None, 
                 0.9,
             )
             return
+    whole = fitted_on_all(row_use, least)
+    if whole is not None:
+        yield told(whole, "A split had cut it off, but the model was fitted on all rows on", whole["train_line"], 0.93)
+
+
+def fitted_on_all(row_use: list[Fact], least: int) -> Fact | None:
+    """The smallest part of a split that a model is judged on which was fitted on the whole, where nothing in the program is an honest figure."""
+    if any(row_uses.clean(p) for p in row_use):
+        return None
+    folds = any(p["how"] == "folds" for p in row_use)
+    found = [
+        p for p in row_use
+        if p.get("split_off") and p["how"] != "folds" and p["supervised"] and least <= p["eval_distinct"] == p["shared"] < 0.75 * p["train_distinct"]
+        and (p["scored"] or not folds)
+    ]  # fmt: skip
+    return min(found, key=lambda p: p["eval_distinct"], default=None)
 
 
 def told(pair: Fact, how: str, line: list[object], confidence: float) -> Finding:
