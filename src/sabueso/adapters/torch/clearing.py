@@ -88,8 +88,10 @@ class Clearing:
                 held.reached += 1
                 held.backward_line = held.backward_line or kept.line
                 held.called = held.called or named(held.ref())
-                if held.first is None:
-                    held.first = [sample(p) for p in held.parameters[:20]]
+                if not held.moved:
+                    values = [sample(p) for p in held.parameters[:20]]
+                    held.first = held.first or values
+                    held.moved = values != held.first
 
     def step(self, optimizer: Any) -> None:
         """After a step: tell what was seen since the last one."""

@@ -36,6 +36,7 @@ class Held:
         self.called: str | None = None  # what the person calls it
         self.backward_line: Line | None = None  # a backward that brought it gradients
         self.first: Any = None  # a few values of its parameters when that was first seen
+        self.moved = False  # were they seen to be others since; it may be dropped before the end
         self.series: dict[str, int | None] = {}
 
     def gone(self, _: Any) -> None:
@@ -249,10 +250,11 @@ class Steps:
         for held in self.watch.optimizers.values():
             where = held.backward_line or held.step_line or held.line
             owned = {id(p) for p in held.parameters}
-            moved = held.first is not None and [sample(p) for p in held.parameters[:20]] != held.first
+            alive = held.ref() is not None
+            moved = held.moved or alive and held.first is not None and [sample(p) for p in held.parameters[:20]] != held.first
             shared = any(o is not held and o.steps and any(id(p) in owned for p in o.parameters) for o in self.watch.optimizers.values())
             value = {"number": held.number, "class": held.cls, "steps": held.steps, "empty": held.empty, "looked": held.looked, "reached": held.reached,
-                     "moved": moved, "shared": shared, "alive": held.ref() is not None,
+                     "moved": moved, "shared": shared, "alive": alive,
                      "built": held.line.told if held.line else None, "name": held.called, "model": self.model_of(owned),
                      "turns": self.watch.step, "backwards": self.watch.backwards}  # fmt: skip
             self.recorder.fact("optimizer_use", value, **(where.place if where else {"file": "", "line": None}))
