@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...capture.lineage.fingerprints import Table, spaced
+from . import hindsight
 
 MOST_ROWS = 200_000
 MOST_COLUMNS = 200
@@ -30,15 +31,18 @@ def telling(table: Table, y: np.ndarray, names: list[str] | None) -> list[dict[s
 
 
 def patterns(values: np.ndarray, y: np.ndarray, names: list[str] | None, numeric: np.ndarray, rows: int) -> list[dict[str, Any]]:
-    """The three patterns in these rows of `rows` in all."""
+    """The patterns in these rows of `rows` in all."""
     found: list[dict[str, Any]] = []
     levels = np.unique(y)
     if len(levels) == 2:
         found += by_gaps(np.isnan(values) & numeric, y == levels[1], names)
     if 2 <= len(levels) <= 20:
         found += running_numbers(values, y, names, rows)
+    if len(levels) == 2:
+        found += hindsight.filled_after(values, y == levels[1], names)
     if values.shape[1] >= 3:
         found += copies(values, y, names, len(levels))
+        found += hindsight.images(values, y, names) if len(levels) > 20 else []
     return found
 
 

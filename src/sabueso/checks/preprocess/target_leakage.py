@@ -13,8 +13,10 @@ MEANING = {
     "gaps": "is empty just where the label is one of its two values",
     "running number": "numbers the rows in an order sorted by the label, so that a threshold on it is the label",
     "copy": "is the target itself in another unit or code",
+    "filled after": "has one same value just where the label is one of its two values, and is spread elsewhere",
+    "image": "is the target itself up to a rounding or a trifle, and the other inputs can't tell it",
 }
-RANK = ("copy", "gaps", "running number")
+RANK = ("copy", "gaps", "filled after", "running number", "image")
 
 
 @check(stage="preprocess", severity="error", leads_to=("overfitting", "missing-values", "constant-column"))
@@ -32,9 +34,10 @@ def target_leakage(tell: list[Fact]) -> Iterator[Finding]:
 
     Evidence
     --------
-    One of three exact patterns in the training rows: gaps of a column agree with a two-valued label in 98 % of rows, with errors under a
-    tenth of the rarer label; a column of unrepeated whole numbers sorts the rows into one run a class; a column is an affine copy of a
-    continuous target, or maps one to one to its classes. A column that is merely a good predictor is none of these.
+    One of five patterns in the training rows: gaps of a column, or its one usual value (0, say), agree with a two-valued label in 98 % of
+    rows, with errors under a tenth of the rarer label; a column of unrepeated whole numbers sorts the rows into one run a class; a column is
+    an affine copy of a continuous target, or maps one to one to its classes, or is its copy but for a rounding (correlation 0.9995) while the
+    others explain less than 95 % of it. A column that is merely a good predictor is none of these.
 
     Remedy
     ------
@@ -78,6 +81,11 @@ def target_leakage(tell: list[Fact]) -> Iterator[Finding]:
                                                 ("training rows", fact["rows"], None)]  # fmt: skip
         if fact["how"] == "gaps":
             evidence += [("gaps", fact["gaps"], None), ("the same for the next column with gaps (correlation)", fact["next"], None)]
+        if fact["how"] == "filled after":
+            evidence += [("rows with the usual value", fact["usual_rows"], None), ("the usual value", fact["usual"], None),
+                         ("area under the ROC curve of the next best input", fact["next"], None)]  # fmt: skip
+        if fact["how"] == "image":
+            evidence += [("share of the target that the other inputs explain", fact["next"], None)]
         if fact["how"] == "running number":
             evidence += [("runs of equal labels in the order of the column", fact["runs"], "many"), ("labels", fact["levels"], None)]
         yield Finding(
