@@ -15,6 +15,8 @@ from .watch import Watch
 PART = "rows_seen"
 MOST_ROWS = 2_000_000
 MOST_DATASETS = 60
+FORWARDS = 24  # rows given straight to the network that are looked for, in one run
+LEAST = 20
 
 
 class Rows:
@@ -46,6 +48,8 @@ class RowsSeen:
         self.trained: dict[Any, dict[int, tuple[Rows, np.ndarray]]] = {}  # by optimizer's number
         self.training: set[int] = set()  # index samplers of loaders trained from
         self.last: Any = None
+        self.forwards: dict[Any, list[tuple[Known, sight.Origin]]] = {}  # by optimizer's number: rows judged by no loader
+        self.tried: dict[int, int] = {}  # by line: forwards met there
         self.unread: dict[str, Any] = {}
         self.recorder.at_exit(self.tell)
 
@@ -96,6 +100,21 @@ class RowsSeen:
         if seen is None:
             seen = rows.seen[self.last] = np.zeros(rows.known.rows, bool)
         seen[indices] = True
+
+    def on_evaluation(self, root: Any, inputs: Any, outputs: Any) -> None:
+        """Rows of an array that a loader trains from, given to the network as they are once it had learnt."""
+        x = inputs[0] if isinstance(inputs, (tuple, list)) and inputs else inputs
+        shape = shape_of(x)
+        if self.pending is not None or self.last is None or shape is None or len(shape) < 2 or not LEAST <= shape[0] <= MOST_ROWS:
+            return
+        origin = sight.origin()
+        at = origin[0][1] if origin else 0
+        self.tried[at] = self.tried.get(at, 0) + 1
+        if self.tried[at] > 2 and len(self.forwards.get(self.last, ())) or sum(self.tried.values()) > FORWARDS:
+            return
+        known = self.lineage.known_of(x, create=False)
+        if known is not None and (known.ids >= 0).mean() > 0.95 and any(r.known.source is known.source for r in self.all if r is not None):
+            self.forwards.setdefault(self.last, []).append((known, origin))
 
     # ---- data sets
 
@@ -186,6 +205,8 @@ class RowsSeen:
                 seen = rows.seen.get(number) if rows is not None else None
                 if rows is not None and seen is not None and seen.sum() >= 5:
                     self.pair(fit, rows, seen)
+            for judged, origin in self.forwards.get(number, ()):
+                self.uses.evaluated(fit, judged, None, origin, "forward", scored=False)
         self.left_over()
 
     def pair(self, fit: uses.Fit, rows: Rows, seen: np.ndarray) -> None:
@@ -228,3 +249,4 @@ def install(watch: Watch) -> None:
     watch.hang("on_batch", PART, seen.on_batch)
     watch.hang("after_backward", PART, seen.after_backward)
     watch.hang("after_step", PART, seen.after_step)
+    watch.hang("on_evaluation", PART, seen.on_evaluation)
