@@ -120,6 +120,9 @@ VOCABULARY: dict[str, Term] = {
     "window": Term("fact", "", "an input that is a mean of a series over a window that holds the answer's own or a later row: column, window", "sklearn"),
     # ---- tables: readers, joins, filters
     "bad_lines": Term("fact", "", "lines of a text file that a reader left out: lines, lost, the column with surplus separators, levels that vanish", "pandas"),
+    "broken_rows": Term(
+        "fact", "", "rows of a table as read that break its own pattern: kind (rolled, permuted, unit, sentinel), columns, before, after, rows", "pandas"
+    ),
     "coerced": Term("fact", "", "texts forced to numbers that became gaps: column, lost, share that spells a number, examples", "pandas"),
     "fill_lost": Term("fact", "", "gaps filled in place on a copy that nothing holds: column, gaps, method, owner", "pandas"),
     "join_reduced": Term("fact", "", "the result of a join that had gained rows was brought back to no more rows than before: join", "pandas"),
@@ -148,6 +151,7 @@ VOCABULARY: dict[str, Term] = {
     ),
     "search": Term("fact", "", "a search over settings: its scoring, each candidate's score and confusion counts over the folds", "sklearn"),
     "moments": Term("fact", "", "stored means and spreads of columns beside those of the table at hand: columns, rows, how (file, a scaler)"),
+    "remembered": Term("fact", "", "columns given to a model fitted elsewhere beside its parts: gaps that it fills, levels that it does not know", "sklearn"),
     "process_failed": Term("fact", "", "a process that the program started ended with an error: command, status, missing module, last lines"),
     "stored": Term("fact", "", "an object was written to a file: path, models, classes of the person's own modules that it refers to"),
     # ---- resources, reproducibility, ranks

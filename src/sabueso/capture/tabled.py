@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from . import agreement, lineage, pairs, summarise, tables, twins
+from . import agreement, breaks, lineage, pairs, summarise, tables, twins
 from .recorder import Recorder
 
 MOST_LEVELS = 30
@@ -30,16 +30,20 @@ class Whole:
 
 def look(recorder: Recorder, estimator: Any, x: Any, y: Any) -> None:
     """Judge what a predictor is given: labels that do not belong to their rows, equal rows with other labels."""
-    if y is None or not hasattr(estimator, "predict") or not recorder.wants("label_agreement", "label_twins", "label_offset"):
+    if y is None or not hasattr(estimator, "predict") or not recorder.wants("label_agreement", "label_twins", "label_offset", "broken_rows"):
         return
     if recorder.shared.get("fits_judged", 0) >= MOST_FITS or not recorder.once(
         "fit_judged", *_shape(x), type(estimator).__name__[:3], str(getattr(y, "name", ""))
     ):
         return
     recorder.shared["fits_judged"] = recorder.shared.get("fits_judged", 0) + 1
-    for whole in wholes(x, y):
+    found = list(wholes(x, y))
+    for whole in found:
         if recorder.once("whole", len(whole.labels), whole.y_name, len(whole.columns)):
             judge(recorder, whole)
+    for whole in sorted(found, key=lambda w: -len(w.labels)):  # the table as read before its parts
+        if breaks.look(recorder, whole, x, y, estimator):
+            return
 
 
 def _shape(x: Any) -> tuple[int, ...]:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+from ... import broken_rows as broken
 from ...catalogue import check
 from ...events import Fact
 from ...findings import Finding
@@ -17,7 +18,7 @@ from ...shifts import Rescaled, Segment, drifted, harm, rescaled, segments, show
     severity="error",
     leads_to=("covariate-drift", "saturated-units", "not-learning", "preprocess-skew", "concept-drift", "unscaled-input", "label-drift", "misleading-metric"),
 )
-def unit_change(inputs: list[Fact] = None, moments: list[Fact] = None, *, least: int = 8, clear: float = 4.0) -> Iterator[Finding]:
+def unit_change(inputs: list[Fact] = None, moments: list[Fact] = None, broken_rows: list[Fact] = None, *, least: int = 8, clear: float = 4.0) -> Iterator[Finding]:
     """A column comes in another unit than the one that the model learnt.
 
     What it means
@@ -69,6 +70,7 @@ def unit_change(inputs: list[Fact] = None, moments: list[Fact] = None, *, least:
     Polyzotis et al., Data validation for machine learning, 2019.
     """
     told: set[tuple[int, str]] = set()
+    yield from (broken.of(f) for f in broken_rows or [] if f["kind"] == "unit")
     for fact in moments or []:
         yield from _stored(fact, clear)
     for fact in inputs or []:
@@ -82,26 +84,44 @@ def unit_change(inputs: list[Fact] = None, moments: list[Fact] = None, *, least:
 
 
 def _stored(fact: Fact, clear: float) -> Iterator[Finding]:
-    """Columns whose stored mean and spread are both the table's times one factor that is known between units."""
+    """Columns whose remembered mean and spread are the table's, or those of its rows on one side of a break, times a factor."""
+    holder = "the file of moments" if fact["how"] == "file" else f"the {fact['how']}"
     for c in fact["columns"]:
-        if not c["mean"] or not c["sd"] or not c["table_mean"] or not c["table_sd"] or c["table_mean"] * c["mean"] < 0:
+        name, mean, sd = c["column"], c["mean"], c["sd"]
+        if not mean or not sd or not c["table_mean"] or not c["table_sd"]:
             continue
-        factor, spread = c["table_mean"] / c["mean"], c["table_sd"] / c["sd"]
-        unit, name = unit_of(factor, c["column"]), c["column"]
-        if abs(math.log(factor)) < math.log(clear) or abs(math.log(spread / factor)) > math.log(1.35) or not unit:
+        unit = _factor_known(c["table_mean"], mean, c["table_sd"] / sd, name, clear)
+        if unit:
+            yield _beside(fact, c, c["table_mean"] / mean, unit, f"{name} is", f"{holder} holds of it", None)
             continue
-        holder = "the stored moments" if fact["how"] == "file" else f"the {fact['how']}"
-        yield Finding(
-            says=f"{name} is {shown(factor)} times what {holder} say of it ({unit}): scaled with them it lies near "
-            f"{shown((c['table_mean'] - c['mean']) / c['sd'])} in place of 0",
-            place=fact.place.but(column=name, stage="preprocess"), stage="preprocess",
-            evidence=[(f"mean of {name} as stored", shown(c["mean"]), None),
-                      (f"mean of {name} in the table", shown(c["table_mean"]), shown(c["mean"])),
-                      (f"spread of {name} as stored", shown(c["sd"]), None),
-                                (f"spread of {name} in the table", shown(c["table_sd"]), shown(c["sd"]))],
-            remedy=f"bring {name} to the unit of the stored moments ({name} / {shown(factor)}), or store them anew",
-            confidence=0.96, verified="fact",
-        )  # fmt: skip
+        moved = c.get("moved")
+        found = rescaled(moved["rest_grid"], moved["grid"], name) if moved and abs(moved["rest_mean"] - mean) < sd else None
+        if found is None or not 0.4 < moved["rest_sd"] / sd < 1.8 or found.offset or abs(math.log(found.factor)) < math.log(clear):
+            continue
+        if found.unit or (abs(math.log(found.factor)) > math.log(5) and found.misfit < 0.25):
+            since = f"from row {moved['row']} on" if moved["last"] else f"in the first {moved['count']} rows"
+            yield _beside(fact, c, found.factor, found.unit, f"{name} {since} is", f"{holder} holds, and the other rows have,", moved)
+
+
+def _factor_known(now: float, then: float, spread: float, name: str, clear: float) -> str:
+    """The pair of units, if the mean and the spread have both grown by the factor between them."""
+    factor = now / then
+    if factor <= 0 or abs(math.log(factor)) < math.log(clear) or abs(math.log(spread / factor)) > math.log(1.35):
+        return ""
+    return unit_of(factor, name)
+
+
+def _beside(fact: Fact, c: dict[str, Any], factor: float, unit: str, what: str, who: str, moved: dict[str, Any] | None) -> Finding:
+    name, of = c["column"], "in these rows" if moved else "in the table"
+    now, spread = (moved["part_mean"], moved["part_sd"]) if moved else (c["table_mean"], c["table_sd"])
+    return Finding(
+        says=f"{what} {shown(factor)} times what {who} ({unit or 'one factor'}): scaled with them it lies near {shown((now - c['mean']) / c['sd'])}",
+        place=fact.place.but(column=name, row=moved["rows"] if moved else None, stage="preprocess"), stage="preprocess",
+        evidence=[(f"mean of {name} as stored", shown(c["mean"]), None), (f"mean of {name} {of}", shown(now), shown(c["mean"])),
+                  (f"spread of {name} {of}", shown(spread), shown(c["sd"])), ("rows", moved["count"] if moved else fact["rows"], 0)],
+        remedy=f"bring {name} to the unit of the stored moments ({name} / {shown(factor)} in these rows), or store them anew",
+        confidence=0.96 if unit else 0.85, verified="fact",
+    )  # fmt: skip
 
 
 def _rescaled(fact: Fact, column: dict[str, Any], inputs: list[Fact], least: int, clear: float) -> tuple[Segment, Rescaled] | None:

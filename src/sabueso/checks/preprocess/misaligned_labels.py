@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ... import alignment, out_of_step
+from ... import alignment, broken_rows as broken, out_of_step
 from ...catalogue import check
 from ...events import Fact
 from ...findings import Finding
@@ -18,6 +18,7 @@ def misaligned_labels(
     label_twins: list[Fact] | None = None,
     row_mismatch: list[Fact] | None = None,
     counterfactual: list[Fact] | None = None,
+    broken_rows: list[Fact] | None = None,
 ) -> Iterator[Finding]:
     """Rows of features stand beside labels of other rows.
 
@@ -80,3 +81,5 @@ def misaligned_labels(
     yield from (alignment.of(f) for f in label_agreement or () if f["kind"] not in others)
     yield from (alignment.of_offset(f) for f in (label_offset or ())[:1])
     yield from (out_of_step.of(f, counterfactual) for f in (row_mismatch or ())[:1])
+    if not label_offset and not row_mismatch:
+        yield from (broken.of(f) for f in broken_rows or () if f["kind"] in ("rolled", "permuted"))

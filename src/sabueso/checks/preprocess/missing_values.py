@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ... import broken_rows as broken
 from ...catalogue import check
 from ...events import Fact
 from ...findings import Finding
@@ -13,6 +14,7 @@ from ...places import Place
 @check(stage="preprocess", severity="error", leads_to=("nonfinite-loss", "nonfinite-values"))
 def missing_values(
     *, fill_lost: list[Fact] | None = None, coerced: list[Fact] | None = None, crash: list[Fact] | None = None, table_used: list[Fact] | None = None,
+    broken_rows: list[Fact] | None = None,
     least: float = 0.05,
 ) -> Iterator[Finding]:  # fmt: skip
     """Gaps that were to be filled stay, or gaps are made where there were values.
@@ -66,6 +68,7 @@ def missing_values(
     refused = next((c for c in crash or () if "contains NaN" in c.get("message", "") or "NaN" in c.get("message", "")), None)
     lost = list(lost_fills(list(fill_lost or ()), refused, list(table_used or ())))
     yield from lost
+    yield from (broken.of(f) for f in broken_rows or () if f["kind"] == "sentinel")
     given = [f for f in table_used or () if f.get("gaps") and (refused is None or f.order < refused.order)]
     if refused is not None and given and not lost:
         yield never_filled(given[-1], refused)

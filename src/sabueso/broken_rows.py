@@ -1,0 +1,57 @@
+"""Broken rows: what a recorded fault inside a table means, for the checks that tell of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .events import Fact
+from .findings import Finding
+from .shifts import shown
+
+FIT = "share of the variance of {} that least squares explains"
+
+
+def of(fact: Fact) -> Finding:
+    """The finding of one `broken_rows`, by its kind."""
+    says, remedy, more = {"rolled": _rolled, "permuted": _permuted, "unit": _unit, "sentinel": _sentinel}[fact["kind"]](fact)
+    columns, rows = fact["columns"] or [fact["labels"]], fact["row_numbers"]
+    evidence = [(FIT.format(fact["labels"]), fact["before"], fact["after"] if fact["after"] is not None else fact["elsewhere"]), *more,
+                ("rows concerned", fact["count"], 0)]  # fmt: skip
+    return Finding(
+        says=says, place=fact.place.but(stage="ingest", column=columns if len(columns) > 1 else columns[0], row=rows), evidence=evidence, remedy=remedy,
+        stage="ingest", confidence=0.94, covers=("underfitting", "unscaled-input", "concept-drift", "covariate-drift"),
+        verified={"how": "the values mended", "before": fact["before"], "after": fact["after"]} if fact["after"] is not None else None,
+    )  # fmt: skip
+
+
+def _rolled(fact: Fact) -> tuple[str, str, list[tuple[str, Any, Any]]]:
+    k = fact["shift"]
+    says = (f"In rows {fact['first']} to {fact['last']} of {fact['table']} the column {fact['labels']} stands {abs(k)} rows "
+            f"{'below' if k > 0 else 'above'} the features that it belongs to.")  # fmt: skip
+    return says, "Join features and label by an identifier; find the rows that were put in or left out at the start of the stretch.", [
+        (f"the same with {fact['labels']} from {abs(k)} rows {'further down' if k > 0 else 'further up'}", fact["after"], fact["elsewhere"])]  # fmt: skip
+
+
+def _permuted(fact: Fact) -> tuple[str, str, list[tuple[str, Any, Any]]]:
+    says = (f"In the {fact['count']} rows with {fact['by']} = {fact['group']} of {fact['table']} the values of {fact['labels']} are those that the features "
+            f"foretell, but in other rows.")  # fmt: skip
+    return says, f"Join {fact['labels']} of that {fact['by']} by an identifier anew.", [
+        (f"correlation of sorted {fact['labels']} with the sorted forecast of the other rows", fact["alike"], None)]  # fmt: skip
+
+
+def _unit(fact: Fact) -> tuple[str, str, list[tuple[str, Any, Any]]]:
+    name, factor, offset = fact["columns"][0], shown(fact["factor"]), shown(fact["offset"])
+    by = f"times {factor}" + (f" plus {offset}" if offset else "")
+    rows = fact["row_numbers"]
+    since, share = rows[0] if rows else 0, f"{fact['count']} of {fact['of']} rows"
+    says = f"From row {since} on {name} in {fact['table']} is what it is elsewhere {by} ({fact['unit']}): {share}."
+    return says, f"Convert these rows where they are read: ({name} - {offset}) / {factor}.", [
+        (f"median of {name} in these rows", shown(fact["now"]), shown(fact["usual"])), ("factor", factor, 1)]  # fmt: skip
+
+
+def _sentinel(fact: Fact) -> tuple[str, str, list[tuple[str, Any, Any]]]:
+    value = shown(fact["value"])
+    says = (f"{value:g} stands for missing in {fact['count']} rows of {', '.join(fact['columns'])} in {fact['table']} (otherwise {shown(fact['low']):g} to "
+            f"{shown(fact['high']):g}), and is given to the model as a number.")  # fmt: skip
+    return says, f'Read it as missing (na_values=["{value:g}"]) and fill it in the pipeline (SimpleImputer).', [
+        (f"value of {fact['columns'][0]}", value, f"{shown(fact['low']):g} to {shown(fact['high']):g}")]  # fmt: skip

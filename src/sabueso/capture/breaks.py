@@ -1,0 +1,237 @@
+"""Faults inside a table that the program reads innocently: labels rolled from some row on or permuted in one group, a unit that changes, numbers
+that stand for missing. Each is told only if a least-squares fit of the label breaks there and the mended values restore it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import shifts
+from . import agreement, pairs, summarise, tables
+from .recorder import Recorder
+
+MOST_ROWS = 20_000  # looked at whole, since shifts and changes live in the order of rows
+MOST_WIDTH = 30
+REACH = 12  # rows that labels may be off
+BLOCK = 100  # rows of the smallest stretch that a fit is made of
+SENTINELS = (-1, -9, -99, -999, -9999, -99999, -999.9, -99.9, -32768, 9999, 99999, 999999, 999, -999.25, 9999.9, 1e20, -1e20)
+FAR = 5.0  # interquartile ranges from the quartiles: Tukey's outer fence is 3
+SENSITIVE = ("Scaler", "Regression", "Ridge", "Lasso", "ElasticNet", "Neighbors", "SVR", "SVC", "MLP", "PCA", "Logistic", "SGD", "Normalizer")
+
+
+def look(recorder: Recorder, whole: Any, x: Any, y: Any, estimator: Any) -> bool:
+    """Judge the table that features and label of a fit were cut from; record the first `broken_rows` found. False if it can't be judged."""
+    n = len(whole.labels)
+    if not recorder.wants("broken_rows") or not pairs.LEAST <= n <= MOST_ROWS or not summarise.is_frame(whole.frame) or not summarise.is_frame(x):
+        return False
+    target = _target(whole.labels)
+    used = _cut_from(whole, x, y) if target is not None else None
+    if target is None or used is None or not recorder.once("broken_rows", n, whole.y_name, len(whole.columns)):
+        return False
+    numbers = {c: v.astype(np.float64) for c, v in list(whole.columns.items())[:MOST_WIDTH] if v.dtype.kind in "iuf" and len(np.unique(v[:500])) > 8}
+    levels = _levels(whole.columns)
+    found = sentinels(numbers, levels, target, estimator) or units(numbers, levels, target)
+    if found is None and len(np.unique(target)) > 20:
+        groups = _levels({**whole.beside, **whole.columns})
+        found = rolled(numbers, levels, target) or permuted(numbers, groups, target)
+    # rows that the program leaves out, or mends before the fit, do no harm
+    if found is None or np.isin(used, found["positions"]).mean() < 0.5 * len(found["positions"]) / n:
+        return True
+    if "by" in found:
+        found["group"] = str({**whole.beside, **whole.columns}[found["by"]][found.pop("position")])
+    table, rows = tables.of(recorder).rows(whole.frame, found.pop("positions"), whole.y_name)
+    source = next((s for s in reversed(tables.of(recorder).sources) if s.name == table), None)
+    where = {"file": source.file, "line": source.line} if source else {}
+    recorder.fact("broken_rows", {**found, "labels": whole.y_name, "of": n, "table": table or whole.x_name, "row_numbers": rows}, **where)
+    return True
+
+
+def _target(labels: np.ndarray) -> np.ndarray | None:
+    if labels.dtype.kind in "iuf" and np.isfinite(labels).all():
+        return labels.astype(np.float64)
+    codes = pairs.codes_of(labels)
+    return codes.astype(np.float64) if codes is not None and codes.max() == 1 else None
+
+
+def _cut_from(whole: Any, x: Any, y: Any) -> np.ndarray | None:
+    """Positions in the whole of some rows that are fitted; None if they are not there with the same values beside the same label."""
+    names = list(whole.columns)[:12]
+    key, wanted = tables.hashed(whole.labels), tables.hashed(summarise.values(y).reshape(-1))
+    if len(wanted) != summarise.height(x):
+        return None
+    for name in names:
+        key = tables.mixed(key, tables.hashed(whole.columns[name]))
+        wanted = tables.mixed(wanted, tables.hashed(summarise.column(x, name)))
+    order = np.argsort(key, kind="stable")
+    at = np.minimum(np.searchsorted(key[order], wanted), len(key) - 1)
+    positions = order[at]
+    return positions if (key[positions] == wanted).mean() > 0.98 else None
+
+
+def _levels(columns: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Columns of few levels, as codes."""
+    found = {}
+    for name, values in list(columns.items())[:MOST_WIDTH]:
+        if values.dtype.kind in "OUSb" and len(set(map(str, values[:2000].tolist()))) <= 20:
+            codes = np.unique(values.astype(str), return_inverse=True)[1]
+            if 1 <= codes.max() < 20:
+                found[name] = codes
+    return found
+
+
+def design(numbers: dict[str, np.ndarray], levels: dict[str, np.ndarray], curved: bool = True) -> np.ndarray:
+    """Standardised numbers, their squares and products where they are few, levels one-hot, and a constant."""
+    cols = []
+    for v in numbers.values():
+        v = np.where(np.isfinite(v), v, np.nan)
+        mean, sd = (np.nanmean(v), np.nanstd(v)) if np.isfinite(v).any() else (0.0, 0.0)
+        cols.append(np.nan_to_num((v - mean) / (sd or 1.0)))
+    k = len(cols)
+    if curved:
+        cols += [cols[i] * cols[j] for i in range(k) for j in range(i, k) if k <= 6 or i == j]
+    n = len(next(iter((numbers or levels).values())))
+    cols += [(codes == c).astype(np.float64) for codes in levels.values() for c in range(1, codes.max() + 1)]
+    return np.column_stack([np.ones(n), *cols])
+
+
+def explained(x: np.ndarray, y: np.ndarray) -> float:
+    """Adjusted share of the variance that least squares explains."""
+    residual = y - x @ np.linalg.lstsq(x, y, rcond=None)[0]
+    free = max(len(y) - x.shape[1], 1)
+    return 1 - float((residual**2).sum() / free / max(y.var(ddof=1), 1e-300))
+
+
+def sentinels(numbers: dict[str, np.ndarray], levels: dict[str, np.ndarray], y: np.ndarray, estimator: Any) -> dict[str, Any] | None:
+    """Columns in which one number far from all others stands at least five times for what is missing, given to a model that measures."""
+    held = _steps(estimator)
+    if not any(s in type(e).__name__ for e in held for s in SENSITIVE) or any(
+        type(e).__name__ == "FunctionTransformer" or not type(e).__module__.startswith(("sklearn", "xgboost", "lightgbm")) for e in held
+    ):
+        return None
+    seen = {float(v) for e in held if isinstance(v := getattr(e, "missing_values", None), (int, float)) and v == v}
+    marks = {c: m for c, v in numbers.items() if (m := _mark(v)) is not None and m not in seen}
+    if not marks:
+        return None
+    mended = {c: np.where(v == marks[c], np.median(v[v != marks[c]]), v) if c in marks else v for c, v in numbers.items()}
+    before, after = explained(design(numbers, levels, False), y), explained(design(mended, levels, False), y)
+    if 1 - after > 0.9 * (1 - before) or after < 0.1:
+        return None
+    rows = np.flatnonzero(np.any([numbers[c] == m for c, m in marks.items()], axis=0))
+    name, mark = next(iter(marks.items()))
+    rest = numbers[name][numbers[name] != mark]
+    return {"kind": "sentinel", "columns": list(marks), "value": mark, "count": len(rows), "low": float(rest.min()), "high": float(rest.max()),
+            "before": round(before, 4), "after": round(after, 4), "positions": rows}  # fmt: skip
+
+
+def _steps(estimator: Any, depth: int = 0) -> list[Any]:
+    """The estimators that an estimator is made of."""
+    if depth > 4 or estimator is None or isinstance(estimator, str):
+        return []
+    parts = [*(getattr(estimator, "steps", None) or ()), *(getattr(estimator, "transformers", None) or ())]
+    inner = [p[1] for p in parts if isinstance(p, tuple) and len(p) > 1]
+    inner += [e for n in ("estimator", "regressor") if hasattr(e := getattr(estimator, n, None), "fit")]
+    return [estimator, *[e for part in inner for e in _steps(part, depth + 1)]]
+
+
+def _mark(v: np.ndarray) -> float | None:
+    """The number that stands for missing in a column."""
+    for mark in SENTINELS:
+        at = v == mark
+        rest = v[~at & np.isfinite(v)]
+        if at.sum() < 5 or at.sum() > 0.6 * len(v) or len(rest) < 20:
+            continue
+        low, high = np.quantile(rest, [0.25, 0.75])
+        wide = high - low
+        if wide > 0 and (mark < min(low - FAR * wide, rest.min() - wide) or mark > max(high + FAR * wide, rest.max() + wide)):
+            return float(mark)
+    return None
+
+
+def units(numbers: dict[str, np.ndarray], levels: dict[str, np.ndarray], y: np.ndarray) -> dict[str, Any] | None:
+    """A column that is another one's multiple from some row on, and tells the label again once it is turned back."""
+    for name, v in numbers.items():
+        if not np.isfinite(v).all() or len(np.unique(v)) < 20:
+            continue
+        ranks = np.argsort(np.argsort(v, kind="stable"), kind="stable") - (len(v) - 1) / 2
+        cut = int(np.argmax(np.abs(np.cumsum(ranks)))) + 1
+        if not 30 <= cut <= len(v) - 30:
+            continue
+        late = cut > len(v) / 2  # the smaller part is the odd one
+        odd = np.arange(len(v)) >= cut if late else np.arange(len(v)) < cut
+        grid = np.linspace(0, 1, 21)
+        found = shifts.rescaled(np.quantile(v[~odd], grid).tolist(), np.quantile(v[odd], grid).tolist(), name)
+        if found is None or not found.unit:
+            continue
+        back = {**numbers, name: np.where(odd, (v - found.offset) / found.factor, v)}
+        before, after = explained(design(numbers, levels), y), explained(design(back, levels), y)
+        flat, mended = explained(design(numbers, levels, False), y), explained(design(back, levels, False), y)
+        if after < 0.4 or 1 - mended > 0.7 * (1 - flat) or 1 - after > 0.8 * (1 - before):
+            continue
+        return {"kind": "unit", "columns": [name], "factor": found.factor, "offset": found.offset, "unit": found.unit, "count": int(odd.sum()),
+                "usual": float(np.median(v[~odd])), "now": float(np.median(v[odd])), "before": round(flat, 4), "after": round(mended, 4),
+                "positions": np.flatnonzero(odd)}  # fmt: skip
+    return None
+
+
+def rolled(numbers: dict[str, np.ndarray], levels: dict[str, np.ndarray], y: np.ndarray) -> dict[str, Any] | None:
+    """A stretch of rows whose labels stand some rows off, while the others' stand right."""
+    x = design(numbers, levels, len(numbers) <= 6)
+    size = max(BLOCK, 4 * x.shape[1], len(y) // 16)
+    edges = list(range(REACH, len(y) - REACH - size + 1, size))
+    if len(edges) < 4:
+        return None
+    ks = np.arange(-REACH, REACH + 1)
+    told = np.array([_by_shift(x, y, np.arange(a, a + size), ks) for a in edges])
+    best = ks[told.argmax(axis=1)]
+    at, here = told.max(axis=1), told[:, REACH]
+    off = [int(k) for k in best if k]
+    k = max(set(off), key=off.count) if off else 0
+    right, wrong = (best == 0) & (at > 0.5), (best == k) & (at > 0.5) & (here < 0.5 * at)
+    if k == 0 or wrong.sum() < 2 or right.sum() < 2 or (~right & ~wrong).sum() > 2 or (told[right, REACH + k] > 0.5 * at[right]).any():
+        return None
+    sure = np.concatenate([np.arange(a, a + size) for a, r in zip(edges, right) if r])
+    said = x @ np.linalg.lstsq(x[sure], y[sure], rcond=None)[0]
+    moved = np.clip(np.arange(len(y)) + k, 0, len(y) - 1)
+    first, end = agreement.stretch((y - said) ** 2 - (y[moved] - said) ** 2)
+    first, end = (0 if first <= abs(k) else first), (len(y) if len(y) - end <= 2 * abs(k) else end)
+    if not wrong[[first - size < a < end for a in edges]].any() or end - first > len(y) - size:
+        return None
+    return {"kind": "rolled", "columns": [], "shift": int(k), "first": first, "last": end - 1, "count": end - first,
+            "before": round(float(here[wrong].mean()), 4), "after": round(float(at[wrong].mean()), 4), "elsewhere": round(float(at[right].mean()), 4),
+            "positions": np.arange(first, end)}  # fmt: skip
+
+
+def _by_shift(x: np.ndarray, y: np.ndarray, rows: np.ndarray, ks: np.ndarray) -> np.ndarray:
+    """Adjusted share explained of the labels so many rows further on."""
+    u, s, _ = np.linalg.svd(x[rows], full_matrices=False)
+    q = u[:, s > 1e-9 * s[0]]
+    labels = y[rows[:, None] + ks[None]]
+    left = labels - q @ (q.T @ labels)
+    return 1 - (left**2).sum(0) / (len(rows) - q.shape[1]) / np.maximum(labels.var(0, ddof=1), 1e-300)
+
+
+def permuted(numbers: dict[str, np.ndarray], groups: dict[str, np.ndarray], y: np.ndarray) -> dict[str, Any] | None:
+    """One group whose labels are as a whole those that its features foretell, but in another order."""
+    x = design(numbers, {}, len(numbers) <= 4)
+    for name, codes in groups.items():
+        rows = [np.flatnonzero(codes == c) for c in range(codes.max() + 1)]
+        rows = [r for r in rows if len(r) >= max(50, 3 * x.shape[1])]
+        own = np.array([explained(x[r], y[r]) for r in rows])
+        if len(rows) < 2 or (own < 0.15).sum() != 1 or np.sort(own)[1] < 0.6:
+            continue
+        odd = rows[int(own.argmin())]
+        rest = np.concatenate([r for r in rows if r is not odd])
+        usual = float(np.median(own[own >= 0.15]))
+        shift = np.zeros(len(y))
+        for r in rows:
+            shift[r] = y[r].mean()
+        centred = x - x[rest].mean(axis=0)
+        said = centred[odd] @ np.linalg.lstsq(centred[rest], (y - shift)[rest], rcond=None)[0]
+        wide = float(said.std() / max(usual, 0.1) ** 0.5 / max(y[odd].std(), 1e-300))
+        alike = float(np.corrcoef(np.sort(said), np.sort(y[odd]))[0, 1])
+        if not 0.8 < wide < 1.25 or alike < 0.97 or abs(np.corrcoef(said, y[odd])[0, 1]) > 0.35:
+            continue
+        return {"kind": "permuted", "columns": [], "by": name, "position": int(odd[0]), "count": len(odd), "before": round(float(own.min()), 4), "after": None,
+                "elsewhere": round(usual, 4), "alike": round(alike, 4), "positions": odd}  # fmt: skip
+    return None
