@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 from pathlib import Path
 
@@ -45,14 +44,23 @@ def test_all_that_is_named_is_asked_for(capsys: pytest.CaptureFixture[str]) -> N
         print(f"\nevidence that no check asks for: {', '.join(idle) or 'none'}")
 
 
-def test_adapters_provide_names_of_the_vocabulary() -> None:
-    for adapter in names():
-        head = (ROOT / "adapters" / f"{adapter}.py", ROOT / "adapters" / adapter / "__init__.py")
-        text = next(p.read_text() for p in head if p.exists())
-        provides = re.search(r"^PROVIDES[^=]*= \(([^)]*)\)", text, re.M)
-        if provides is None:
-            module = importlib.import_module(f"sabueso.adapters.{adapter}")
-            said = list(module.PROVIDES)
-        else:
-            said = re.findall(r'"(\w+)"', provides.group(1))
-        assert not [n for n in said if n not in VOCABULARY], adapter
+# recorded without any library: by the launcher, the recorder, the sampler and the wakers
+OWN = {"crash", "hot_lines", "library", "memory_held", "not_captured", "overhead", "stage_seen", "stalled"}
+
+
+def provided(adapter: str) -> set[str]:
+    """The names that an adapter says it records, read from its source: its library need not be there."""
+    head = (ROOT / "adapters" / f"{adapter}.py", ROOT / "adapters" / adapter / "__init__.py")
+    text = next(p.read_text() for p in head if p.exists())
+    said = re.search(r"^PROVIDES[^=]*= (\([^)]*\))", text, re.M)
+    assert said, f"{adapter} does not say what it records"
+    return set(re.findall(r'"(\w+)"', said.group(1)))
+
+
+@pytest.mark.parametrize("adapter", names())
+def test_adapters_provide_names_of_the_vocabulary(adapter: str) -> None:
+    assert provided(adapter) <= VOCABULARY.keys()
+
+
+def test_every_name_is_provided() -> None:
+    assert not sorted(VOCABULARY.keys() - OWN - {n for a in names() for n in provided(a)})
