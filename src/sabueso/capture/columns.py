@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import drift
-from .summarise import columns_of, height, is_frame, library, spread, values
+from .summarise import columns_of, height, is_frame, library, numeric_columns, spread, values
 
 SAMPLE = 10_000  # rows of a column that edges, quantiles and its stock of values come from
 MOST_COLUMNS = 200
@@ -42,8 +42,10 @@ class Reference:
     @property
     def few(self) -> dict[float, int] | None:
         """Counts by value where there are few values."""
+        if np.count_nonzero(self.stock[1:] != self.stock[:-1]) >= FEW:  # it is sorted
+            return None
         found, times = np.unique(self.stock, return_counts=True)
-        return dict(zip(found.tolist(), times.tolist())) if len(found) <= FEW else None
+        return dict(zip(found.tolist(), times.tolist()))
 
     def as_dict(self) -> dict[str, Any]:
         told: dict[str, Any] = {"count": self.count, "missing": self.missing}
@@ -65,6 +67,9 @@ def columns(x: Any, most: int = MOST_COLUMNS) -> list[np.ndarray] | None:
     lib = library(x)
     if is_frame(x):
         if lib == "pandas":
+            plain = numeric_columns(x)
+            if plain is not None:
+                return [c.astype(np.float64, copy=False) if c.dtype.kind == "f" else c for c in plain[:most]]
             return [values(x.iloc[:, j]) for j in range(min(x.shape[1], most))]
         return [values(c) for c in (x.columns if lib == "pyarrow" else x.get_columns())[:most]]
     if lib == "torch":
@@ -106,7 +111,7 @@ def reference(name: str, index: int, column: np.ndarray) -> Reference:
                 levels[v] = levels.get(v, 0) + 1
         missing = sum(v is None for v in some)
         return Reference(name, index, True, len(some), missing, levels=levels if len(levels) <= MOST_LEVELS else {})
-    real = column.astype(np.float64, copy=False)
+    real = np.ascontiguousarray(column, np.float64)  # a column of a matrix lies scattered: it is gathered once
     finite = np.isfinite(real)
     good = real if finite.all() else real[finite]
     made = Reference(name, index, False, n, n - len(good))
@@ -134,17 +139,19 @@ def _numbers(ref: Reference, column: np.ndarray, rows: np.ndarray) -> dict[str, 
     if not len(good) or not len(ref.stock):
         return told if notable else None
     told["ref_counts"], told["cur_counts"] = drift.count(ref.stock, ref.inner).tolist(), drift.count(good, ref.inner).tolist()
+    effect = drift.numbers(told["ref_counts"], told["cur_counts"]).effect
+    moved = split(np.searchsorted(ref.inner, good) / max(len(ref.inner), 1) if len(ref.inner) else np.sign(good - ref.mean), 0.5)
+    beyond = (good < ref.low) | (good > ref.high)
+    if not (notable or effect >= 0.1 or moved is not None or int(beyond.sum()) > 0.005 * len(good)):
+        return None
     told["cur"] |= {"mean": float(good.mean()), "sd": float(good.std()), "min": float(good.min()), "max": float(good.max()),
                     "grid": _grid(np.sort(good))}  # fmt: skip
     few = ref.few
     if few is not None:
         found, times = np.unique(good, return_counts=True)
         told["ref_few"], told["cur_few"] = list(few.items()), list(zip(found.tolist(), times.tolist()))[:FEW]
-    beyond = (good < ref.low) | (good > ref.high)
     if beyond.any():
         told["beyond"] = {"count": int(beyond.sum()), "rows": at[beyond][:ROWS].tolist(), "grid": _grid(np.sort(good[beyond]))}
-    effect = drift.numbers(told["ref_counts"], told["cur_counts"]).effect
-    moved = split(np.searchsorted(ref.inner, good) / max(len(ref.inner), 1) if len(ref.inner) else np.sign(good - ref.mean), 0.5)
     if moved is not None:
         start, stop, before, after = moved
         told["moved"] = {"row": int(at[start]), "from": start, "to": stop, "rows": at[start:stop][:ROWS].tolist(), "count": stop - start,
@@ -152,7 +159,7 @@ def _numbers(ref: Reference, column: np.ndarray, rows: np.ndarray) -> dict[str, 
                          "counts": drift.count(good[start:stop], ref.inner).tolist(),
                          "rest_grid": _grid(np.sort(np.delete(good, slice(start, stop)))),
                          "rest_counts": drift.count(np.delete(good, slice(start, stop)), ref.inner).tolist()}  # fmt: skip
-    return told if notable or effect >= 0.1 or moved is not None or int(beyond.sum()) > 0.005 * len(good) else None
+    return told
 
 
 def _missing(ref: Reference, told: dict[str, Any], gap: np.ndarray, rows: np.ndarray) -> bool:

@@ -17,12 +17,13 @@ import numpy as np
 from .. import drift
 from .clock import links_of, offsets_now
 from .columns import Reference, beside, columns, names_of, positions, reference
-from .moments import look, of_scaler
+from .moments import look
 from .naming import names_by_value
 from .order import order_of
 from .origin import user_line
 from .outputs import MOST, Output, Outputs, plain
 from .recorder import Recorder
+from .remembering import Memory, meet, tell
 from .requests import current
 from .streams import Made, Model, Stream, joined
 from .summarise import height
@@ -30,7 +31,7 @@ from .summarise import height
 CALL_ROWS = 20_000  # rows kept of one call, evenly spread
 MOST_CELLS = 2_000_000  # of all streams together
 MOST_STREAMS = 60
-SECONDS = 0.25  # of our time before streams are thinned
+SECONDS = 0.25  # of our CPU time before streams are thinned
 MOST_REQUESTS = 200
 SMALL = 8  # rows: such calls are kept as they come and read later together
 
@@ -43,7 +44,10 @@ class Flow:
         self.models: dict[int, Model] = {}
         self.streams: dict[Any, Stream] = {}
         self.made: dict[int, Made] = {}  # by id of a transformer's answer
+        self.memories: dict[int, tuple[Any, Memory | None]] = {}  # of models that were fitted elsewhere
+        self.recalled: dict[Any, tuple[Memory, Stream]] = {}
         self.cells, self.spent, self.count = 0, 0.0, 0
+        self.seen: tuple[list[Reference], list[np.ndarray], np.ndarray, list[dict[str, Any]]] | None = None  # the last stream that was told
         recorder.at_exit(self.finish)
 
     @classmethod
@@ -70,7 +74,7 @@ class Flow:
 
     def fitted(self, owner: Any, x: Any, y: Any = None, names: list[str] | None = None, again: bool = False) -> Model:
         """A fit begins, on these rows; `again` where it goes on from the last one."""
-        began = time.perf_counter()
+        began = time.thread_time()
         look(self.recorder)
         model = self.model(owner)
         model.fits += not again
@@ -85,7 +89,7 @@ class Flow:
             model.names = model.names or names_by_value(got, model.rows)
             model.columns = [reference(_name(model.names, j), j, c) for j, c in enumerate(got)]
             model.target, model.clock = self._target(y), links_of(got)
-        self.spent += time.perf_counter() - began
+        self.spent += time.thread_time() - began
         return model
 
     def held(self, x: Any, y: Any) -> Model:
@@ -128,19 +132,33 @@ class Flow:
 
     def fed(self, owner: Any, method: str, x: Any, names: list[str] | None = None) -> tuple[Stream, int] | None:
         """Rows reach a model. Returns the stream and the place of the first of them in it."""
-        began = time.perf_counter()
+        began = time.thread_time()
         model = self.model(owner, make=False)
         if model is None or x is None:
             if x is not None:
-                of_scaler(self.recorder, owner, x)
+                self._recall(owner, method, x)
+                self.spent += time.thread_time() - began
             return None
         stream = self._stream(model, method)
         if stream is None:
             return None
         start = stream.rows
         self._take(stream, x, names)
-        self.spent += time.perf_counter() - began
+        self.spent += time.thread_time() - began
         return stream, start
+
+    def _recall(self, owner: Any, method: str, x: Any) -> None:
+        """Rows reach a model that was fitted elsewhere: they are held against what its parts remember."""
+        look(self.recorder)
+        memory = meet(self.memories, owner, x)
+        if memory is None:
+            return
+        file, line = user_line()
+        key = (memory.model.number, file, line)
+        if key not in self.recalled and len(self.recalled) < MOST_STREAMS:
+            self.recalled[key] = memory, Stream(memory.model, method, file, line)
+        if key in self.recalled:
+            self._take(self.recalled[key][1], x, memory.names)
 
     def answered(self, owner: Any, method: str, result: Any, at: tuple[Stream, int] | None) -> None:
         """A model answered."""
@@ -264,6 +282,9 @@ class Flow:
             if told is not None:
                 self.recorder.fact("inputs", told, stage="deploy" if stream.served else None, estimator=stream.model.cls,
                                    file=stream.file or "", line=stream.line)  # fmt: skip
+        for memory, stream in self.recalled.values():
+            stream.settle()
+            tell(self.recorder, memory, stream, *joined(stream))
 
     def told(self, stream: Stream) -> dict[str, Any] | None:
         """A stream beside what its model learnt from."""
@@ -281,7 +302,7 @@ class Flow:
                  "made_by": model.made_by and model.made_by.told(), "fed_by": stream.made_by and stream.made_by.told(),
                            "starts": stream.starts[:500]}  # fmt: skip
         value["training"] = stream.rows == model.rows and bool(got) and all(_same(r, c) for r, c in zip(model.columns[:6], got))
-        value["columns"] = [t for r, c in zip(model.columns, got) if (t := beside(r, c, rows)) is not None]
+        value["columns"] = self._columns(model, got, rows)
         value["skipped"] = self._skipped(model, got)
         if len(got) == len(model.columns):
             value["order"] = order_of(model.columns, got, value["columns"])
@@ -294,6 +315,15 @@ class Flow:
             value["requests"] = [r["raw"] for r, _ in stream.raw[:MOST_REQUESTS]]
             value["request_rows"] = [[_json(c[at]) if at < len(c) else None for c in got] for _, at in stream.raw[:MOST_REQUESTS]]
         return value
+
+    def _columns(self, model: Model, got: list[np.ndarray], rows: np.ndarray) -> list[dict[str, Any]]:
+        """What stands out by column; rows that a model is asked of twice (its answers, then their score) are looked at once."""
+        seen = self.seen
+        if seen is not None and seen[0] is model.columns and len(seen[1]) == len(got) and all(map(_equal, [*seen[1], seen[2]], [*got, rows])):
+            return list(seen[3])
+        told = [t for r, c in zip(model.columns, got) if (t := beside(r, c, rows)) is not None]
+        self.seen = model.columns, got, rows, told
+        return told
 
     def _skipped(self, model: Model, got: list[np.ndarray]) -> dict[str, Any] | None:
         """Do the rows look like what the transformer before the model was given, and not like what it made?"""
@@ -357,3 +387,7 @@ def _weak(owner: Any) -> Any:
 
 def _json(v: Any) -> Any:
     return v.item() if isinstance(v, np.generic) else v
+
+
+def _equal(a: np.ndarray, b: np.ndarray) -> bool:
+    return a.dtype == b.dtype and np.array_equal(a, b, equal_nan=a.dtype.kind == "f")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .origin import names_in, user_frame
-from .summarise import columns_of, height, is_frame, values
+from .summarise import columns_of, height, is_frame, library, numeric_columns, values
 
 MOST_TABLES = 12
 MOST_COLUMNS = 80
@@ -45,7 +45,8 @@ def _names(columns: list[np.ndarray], at: np.ndarray, table: Any) -> list[str] |
     names = columns_of(table)
     if len(names) < len(columns) or len(names) > MOST_COLUMNS or height(table) > 300_000:
         return None
-    held: dict[str, Any] = {}
+    plain = numeric_columns(table) if library(table) == "pandas" else None
+    held: dict[str, Any] = dict(zip(names, (c.astype(np.float32) for c in plain))) if plain is not None else {}
     chosen: list[str] = []
     for column in columns:
         probe = column[at]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import sys
 from typing import Any
@@ -47,6 +48,18 @@ def height(x: Any) -> int:
         return int(x.num_rows)
     shape = getattr(x, "shape", None)
     return int(shape[0]) if shape is not None and len(shape) else len(x)
+
+
+def numeric_columns(frame: Any) -> list[np.ndarray] | None:
+    """The columns of a pandas frame of plain numbers, as views of the arrays that it keeps; None for any other, or if pandas keeps them otherwise."""
+    found: list[np.ndarray | None] = [None] * frame.shape[1]
+    for block in getattr(getattr(frame, "_mgr", None), "blocks", None) or ():
+        held, places = getattr(block, "values", None), getattr(getattr(block, "mgr_locs", None), "as_array", None)
+        if type(held) is not np.ndarray or held.dtype.kind not in "fiub" or places is None or held.shape != (len(places), len(frame)):
+            return None
+        for i, j in enumerate(places):
+            found[j] = held[i]
+    return found if all(c is not None for c in found) else None  # type: ignore[return-value]
 
 
 def column(x: Any, name: str) -> np.ndarray:
@@ -136,11 +149,14 @@ def _scalar(v: Any) -> Any:
     return None if text in ("NAType", "NaTType") else str(v)
 
 
+@functools.lru_cache(maxsize=16)
 def spread(n: int, most: int) -> np.ndarray | slice:
     """Evenly spread rows, at most so many: one out of each stretch, at random (of our own generator) so that no period is missed."""
     if n <= most:
         return slice(None)
-    return ((np.arange(most) + np.random.default_rng(0).random(most)) * (n / most)).astype(np.int64)
+    rows = ((np.arange(most) + np.random.default_rng(0).random(most)) * (n / most)).astype(np.int64)
+    rows.setflags(write=False)  # every column of a table is read at the same ones
+    return rows
 
 
 def profile(x: Any, name: str = "") -> Profile:

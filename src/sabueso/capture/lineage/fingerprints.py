@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from ..summarise import numeric_columns
+
 NAN = np.uint32(0x7FC00000)
 SPREAD = np.uint32(0x9E3779B1)
 MOST_CELLS = 8_000_000  # above it only so many columns are looked at: 128 of them, chosen by the width alone
@@ -57,9 +59,9 @@ def table_of(x: Any) -> Table | None:
     pandas, polars = sys.modules.get("pandas"), sys.modules.get("polars")
     if pandas is not None and isinstance(x, (getattr(pandas, "DataFrame", ()), getattr(pandas, "Series", ()))):
         frame = x.to_frame() if x.ndim == 1 else x
-        blocks = _of_blocks(frame)
-        if blocks is not None:
-            return blocks
+        plain = _of_numbers(frame)
+        if plain is not None:
+            return plain
         picked = [frame.iloc[:, j] for j in _picked(*frame.shape)]
         return _of_columns(picked, list(map(str, frame.columns)), *frame.shape)
     if polars is not None and isinstance(x, (getattr(polars, "DataFrame", ()), getattr(polars, "Series", ()))):
@@ -164,22 +166,16 @@ def _picked(rows: int, width: int) -> np.ndarray:
     return np.sort(np.argsort(column_factors(np.arange(width)))[:limit])
 
 
-def _of_blocks(frame: Any) -> Table | None:
-    """A pandas frame of plain numbers by the arrays that it keeps its columns in; None for any other, or where pandas keeps them otherwise."""
+def _of_numbers(frame: Any) -> Table | None:
+    """A pandas frame of plain numbers, column by column, so that what is worked on stays in the processor's cache; None for any other."""
     rows, width = frame.shape
-    blocks = getattr(getattr(frame, "_mgr", None), "blocks", None)
-    if not rows or not blocks or len(_picked(rows, width)) < width:
+    columns = numeric_columns(frame) if rows and width and len(_picked(rows, width)) == width else None
+    if columns is None:
         return None
     codes = np.empty((width, rows), np.uint32)
-    filled = 0
-    for block in blocks:
-        values, places = getattr(block, "values", None), getattr(getattr(block, "mgr_locs", None), "as_array", None)
-        if type(values) is not np.ndarray or values.dtype.kind not in "fiub" or places is None or values.shape != (len(places), rows):
-            return None
-        for i, j in enumerate(places):  # column by column: what is worked on stays in the processor's cache
-            codes[j] = _number_codes(values[i])
-        filled += len(places)
-    return Table(codes.T, list(map(str, frame.columns)), np.ones(width, bool)) if filled == width else None
+    for j, column in enumerate(columns):
+        codes[j] = _number_codes(column)
+    return Table(codes.T, list(map(str, frame.columns)), np.ones(width, bool))
 
 
 def _of_columns(columns: list[Any], names: list[str] | None, rows: int, width: int) -> Table | None:
