@@ -49,7 +49,6 @@ VOCABULARY: dict[str, Term] = {
     "model_input": Term(
         "fact", "", "what a root module was given in a sampled step: shape, dtype, range, mean, std, and by column where it has two axes", "torch"
     ),
-    "optimizer": Term("fact", "", "an optimizer: number, class, groups (lr, weight_decay, momentum, count), names of its parameters, line built", "torch"),
     "optimizer_use": Term(
         "fact", "", "at the end, of each optimizer: steps, backwards that reached it, steps without a new gradient, and of others in between", "torch"
     ),
