@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from . import summarise, tables
+from . import pairs, summarise, tables
 from .recorder import Recorder
 
 LEAST_DISTINCT = 12  # fewer levels may be meant as levels
 LEAST_SHARE = 0.9  # of the texts that spell a number
+MOST_ROWS = 200_000  # of which odd cells are looked for
+MOST_ODD = 400
 DECIMALS = 0.2  # of the texts with a decimal part: no code or postcode has one
 
 
@@ -55,14 +57,13 @@ def look(recorder: Recorder, column: str, old: np.ndarray, new: np.ndarray, how:
 
 
 def given(recorder: Recorder, estimator: Any, frame: Any) -> None:
-    """Record text columns of quantities that an encoder is given as words."""
+    """Record text columns of quantities that an encoder is given as words, or that a step which measures will refuse."""
     if summarise.is_frame(frame) and recorder.wants("text_encoded"):
-        names = summarise.columns_of(frame)
-        for how, column in encoded(estimator, names):
-            as_words(recorder, frame, column, how)
+        for how, column in reached(estimator, summarise.columns_of(frame), frame):
+            as_words(recorder, frame, column, how, refused=not how.endswith(("Encoder", "LabelBinarizer")))
 
 
-def as_words(recorder: Recorder, frame: Any, column: str, how: str) -> None:
+def as_words(recorder: Recorder, frame: Any, column: str, how: str, refused: bool = False) -> None:
     """Record a column of a table that becomes words, if it holds quantities."""
     kind = str(dict(zip(summarise.columns_of(frame), frame.dtypes)).get(column, ""))
     if not kind.lower().startswith(("object", "str", "string", "category", "categorical")) or not recorder.once("as_words", column, how):
@@ -70,27 +71,46 @@ def as_words(recorder: Recorder, frame: Any, column: str, how: str) -> None:
     some = summarise.spread(summarise.height(frame), summarise.MOST_TEXTS)
     found = quantity(summarise.column(frame, column) if isinstance(some, slice) else tables.head(frame, column, some))
     if found is not None:
-        told = {"column": column, "how": how, "agreement": None, **found, **read_from(recorder, column)}
-        recorder.fact("text_encoded", told, column=column)
+        told = {"column": column, "how": how, "agreement": None, **found, **read_from(recorder, column), **odd_cells(recorder, frame, column)}
+        recorder.fact("text_encoded", told | {"refused": refused}, column=column)
 
 
-def encoded(estimator: Any, names: list[str], depth: int = 0) -> list[tuple[str, str]]:
-    """(encoder, column) of the columns that reach an encoder of categories unchanged."""
-    kind = type(estimator).__name__
+def odd_cells(recorder: Recorder, frame: Any, column: str) -> dict[str, Any]:
+    """The cells that keep a column from being numbers, in the largest table at hand that holds it."""
+    held = [h.thing for h in pairs.at_hand(None) if summarise.is_frame(h.thing) and column in summarise.columns_of(h.thing)]
+    whole = max([frame, *(h for h in held if summarise.height(h) <= MOST_ROWS)], key=summarise.height)
+    values = summarise.column(whole, column).tolist()
+    odd = np.array([i for i, v in enumerate(values[:MOST_ROWS]) if isinstance(v, str) and not _plain(v)], dtype=np.int64)
+    if not 0 < len(odd) < 0.9 * len(values):
+        return {}
+    texts = list(dict.fromkeys(values[i] for i in odd.tolist()))
+    return {"odd": texts[:MOST_ODD], "count": len(odd), "rows": tables.of(recorder).rows(whole, odd, column)[1]}
+
+
+def _plain(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def reached(estimator: Any, names: list[str], frame: Any, depth: int = 0) -> list[tuple[str, str]]:
+    """(step, column) of the columns that reach a step unchanged."""
     if depth > 4 or estimator is None or isinstance(estimator, str):
         return []
-    if kind.endswith(("Encoder", "LabelBinarizer")):
-        return [(kind, n) for n in names[:100]]
     if isinstance(getattr(estimator, "steps", None), list) and estimator.steps:
-        return encoded(estimator.steps[0][1], names, depth + 1)
+        return reached(estimator.steps[0][1], names, frame, depth + 1)
     parts = getattr(estimator, "transformers", None)
     if not isinstance(parts, list):
-        return []
-    return [e for part in parts if len(part) == 3 for e in encoded(part[1], _listed(part[2], names), depth + 1)]
+        return [(type(estimator).__name__, n) for n in names[:100]]
+    return [e for part in parts if len(part) == 3 for e in reached(part[1], _listed(part[2], names, frame), frame, depth + 1)]
 
 
-def _listed(columns: Any, names: list[str]) -> list[str]:
-    """The names that a column transformer is told; none where it is told by a function or positions."""
+def _listed(columns: Any, names: list[str], frame: Any) -> list[str]:
+    """The names that a column transformer is told, by itself or by a selector of dtypes; none where it is told by a function or positions."""
+    if type(columns).__name__ == "make_column_selector" and type(columns).__module__.startswith("sklearn."):
+        columns = columns(frame)
     listed = [columns] if isinstance(columns, str) else columns
     return [c for c in listed if c in names] if isinstance(listed, (list, tuple)) else []
 

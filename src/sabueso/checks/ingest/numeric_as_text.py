@@ -11,8 +11,9 @@ from ...findings import Finding
 
 @check(stage="ingest", severity="error", leads_to=("misaligned-labels", "unseen-category", "not-learning", "underfitting", "covariate-drift"))
 def numeric_as_text(
-    *, text_encoded: list[Fact] | None = None, text_order: list[Fact] | None = None, order_used: list[Fact] | None = None, ordered: float = 0.98
-) -> Iterator[Finding]:
+    *, text_encoded: list[Fact] | None = None, text_order: list[Fact] | None = None, order_used: list[Fact] | None = None,
+    crash: list[Fact] | None = None, ordered: float = 0.98,
+) -> Iterator[Finding]:  # fmt: skip
     """Numbers are held as text, and are then ordered or encoded as words.
 
     What it means
@@ -62,7 +63,8 @@ def numeric_as_text(
     ----------
     Hynes, Sculley, Terry: The Data Linter (NIPS ML systems workshop 2017), "number as string".
     """
-    yield from of_encoded([f for f in text_encoded or () if f["agreement"] is None or f["agreement"] < ordered])
+    encoded = [f for f in text_encoded or () if refusal(f, crash) or not f.get("refused") and (f["agreement"] is None or f["agreement"] < ordered)]
+    yield from of_encoded(encoded)
     used = [f for f in order_used or ()]
     for fact in text_order or ():
         after = [f for f in used if f.order > fact.order]
@@ -71,22 +73,30 @@ def numeric_as_text(
             return
 
 
+def refusal(fact: Fact, crash: list[Fact] | None) -> bool:
+    """Did the program end at a cell of this column that is no number to a step that measures?"""
+    said = next((m for c in crash or () if "could not convert string to float" in (m := c.get("message", ""))), None)
+    return bool(fact.get("refused") and said and any(repr(t) in said for t in (fact.get("odd") or fact["examples"])))
+
+
 def of_encoded(facts: list[Fact]) -> Iterator[Finding]:
     """One finding for all columns that went on as words."""
     if not facts:
         return
     columns = list(dict.fromkeys(f["column"] for f in facts))
     worst = min(facts, key=lambda f: 2.0 if f["agreement"] is None else f["agreement"])
-    place = worst.place.but(column=columns if len(columns) > 1 else columns[0])
+    place = worst.place.but(column=columns if len(columns) > 1 else columns[0], row=worst.get("rows") or None)
     if worst.get("read_line"):
         place = place.but(file=worst["read_file"], line=worst["read_line"])
-    became = "given as words" if worst["agreement"] is None else "replaced by numbers that are not those spelt"
+    became = "refused" if worst.get("refused") else "given as words" if worst["agreement"] is None else "replaced by numbers that are not those spelt"
     cause = worst.get("cause")
     kept = f" ({cause})" if cause else f" (for {worst['others']})" if worst["others"] else ""
     evidence = [("texts that spell a number, share", worst["numeric_share"], "read as numbers"), ("examples", worst["examples"], "numbers")]
     if worst["agreement"] is not None:
         evidence.append(("rank correlation of the encoded column with the numbers", worst["agreement"], 1.0))
     evidence.append(("distinct words", worst["distinct"], None))
+    if worst.get("count"):
+        evidence.append((f"cells of {worst['column']} that are no plain number, such as {worst['odd'][0]!r}", worst["count"], 0))
     hint = "decimal=',' in pandas, decimal_comma=True in polars" if cause == "decimal comma" else "strip units, name the words for missing values (na_values)"
     yield Finding(
         says=f"Numbers in {', '.join(columns)} are read as text{kept} and {became} by {worst['how']}.",

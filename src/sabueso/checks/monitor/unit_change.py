@@ -10,35 +10,35 @@ from ... import broken_rows as broken
 from ...catalogue import check
 from ...events import Fact
 from ...findings import Finding
-from ...shifts import Rescaled, Segment, drifted, harm, rescaled, segments, shown, together, unit_of
+from ...shifts import Rescaled, Segment, drifted, factor_known, harm, rescaled, segments, shown, together, unit_of
 
 
 @check(
     stage="monitor",
     severity="error",
-    leads_to=("covariate-drift", "saturated-units", "not-learning", "preprocess-skew", "concept-drift", "unscaled-input", "label-drift", "misleading-metric"),
+    leads_to=(
+        "covariate-drift", "saturated-units", "not-learning", "preprocess-skew", "concept-drift", "unscaled-input", "label-drift", "misleading-metric",
+    ),  # fmt: skip
 )
-def unit_change(inputs: list[Fact] = None, moments: list[Fact] = None, broken_rows: list[Fact] = None, *, least: int = 8, clear: float = 4.0) -> Iterator[Finding]:
+def unit_change(
+    inputs: list[Fact] = None, moments: list[Fact] = None, broken_rows: list[Fact] = None, *, least: int = 8, clear: float = 4.0
+) -> Iterator[Finding]:
     """A column comes in another unit than the one that the model learnt.
 
     What it means
     -------------
     From some row on (or in all rows of a later table) a column's values are those of the fit times a constant: mg/dL and mmol/L, Pa and hPa.
-
     Why it is bad
     -------------
     Every such row lies in a place where the model has seen nothing, or beyond its last split, and is answered alike.
-
     Evidence
     --------
     The medians and the factor between them. All quantiles from 15 to 85 per cent must agree with those of the fit after division by the
     factor. Spoken of factors over 4 that are known between customary units, of other factors over 5 where the rows break off sharply, and of
     smaller ones only where the model's error rises too.
-
     Remedy
     ------
     Convert the rows named back where they are read.
-
     Fault
     -----
         import numpy as np
@@ -51,7 +51,6 @@ def unit_change(inputs: list[Fact] = None, moments: list[Fact] = None, broken_ro
         later.loc[120:, "glucose"] /= 18.016
         model = LinearRegression().fit(past, 0.05 * past["glucose"] + rng.normal(size=500))
         print(model.predict(later).mean())  # sabueso: unit-change
-
     Control
     -------
         import numpy as np
@@ -64,7 +63,6 @@ def unit_change(inputs: list[Fact] = None, moments: list[Fact] = None, broken_ro
         later.loc[120:, "glucose"] += 6
         model = LinearRegression().fit(past, 0.05 * past["glucose"] + rng.normal(size=500))
         print(model.predict(later).mean())
-
     References
     ----------
     Polyzotis et al., Data validation for machine learning, 2019.
@@ -90,7 +88,7 @@ def _stored(fact: Fact, clear: float) -> Iterator[Finding]:
         name, mean, sd = c["column"], c["mean"], c["sd"]
         if not mean or not sd or not c["table_mean"] or not c["table_sd"]:
             continue
-        unit = _factor_known(c["table_mean"], mean, c["table_sd"] / sd, name, clear)
+        unit = factor_known(c["table_mean"], mean, c["table_sd"] / sd, name, clear)
         if unit:
             yield _beside(fact, c, c["table_mean"] / mean, unit, f"{name} is", f"{holder} holds of it", None)
             continue
@@ -98,17 +96,10 @@ def _stored(fact: Fact, clear: float) -> Iterator[Finding]:
         found = rescaled(moved["rest_grid"], moved["grid"], name) if moved and abs(moved["rest_mean"] - mean) < sd else None
         if found is None or not 0.4 < moved["rest_sd"] / sd < 1.8 or found.offset or abs(math.log(found.factor)) < math.log(clear):
             continue
-        if found.unit or (abs(math.log(found.factor)) > math.log(5) and found.misfit < 0.25):
+        unit = unit_of(found.factor, name, 0.15)
+        if unit or (abs(math.log(found.factor)) > math.log(5) and found.misfit < 0.25):
             since = f"from row {moved['row']} on" if moved["last"] else f"in the first {moved['count']} rows"
-            yield _beside(fact, c, found.factor, found.unit, f"{name} {since} is", f"{holder} holds, and the other rows have,", moved)
-
-
-def _factor_known(now: float, then: float, spread: float, name: str, clear: float) -> str:
-    """The pair of units, if the mean and the spread have both grown by the factor between them."""
-    factor = now / then
-    if factor <= 0 or abs(math.log(factor)) < math.log(clear) or abs(math.log(spread / factor)) > math.log(1.35):
-        return ""
-    return unit_of(factor, name)
+            yield _beside(fact, c, found.factor, unit, f"{name} {since} is", f"{holder} holds, and the other rows have,", moved)
 
 
 def _beside(fact: Fact, c: dict[str, Any], factor: float, unit: str, what: str, who: str, moved: dict[str, Any] | None) -> Finding:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ... import alignment, broken_rows as broken, out_of_step
+from ... import alignment, out_of_step
+from ... import broken_rows as broken
 from ...catalogue import check
 from ...events import Fact
 from ...findings import Finding
