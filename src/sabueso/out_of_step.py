@@ -13,6 +13,8 @@ def of(fact: Fact, counterfactual: list[Fact] | None) -> Finding:
     """Labels that are another stretch of the inputs' table, or that meet other rows each time."""
     if fact["how"] == "memory":
         return _of_memory(fact)
+    if fact["how"] == "index":
+        return _of_index(fact)
     experiment = row_uses.tried(counterfactual, "misaligned-labels")
     table, column = fact.get("table") or "the table", fact.get("column") or "labels"
     evidence: list[tuple[str, Any, Any]] = [
@@ -28,6 +30,20 @@ def of(fact: Fact, counterfactual: list[Fact] | None) -> Finding:
         evidence=evidence,
         remedy=f"Take the labels by the inputs' own rows ({fact.get('name') or 'y'} = {table}.loc[X.index, {column!r}]), or drop rows from both at once.",
         confidence=0.97, verified=row_uses.verified(experiment),
+    )  # fmt: skip
+
+
+def _of_index(fact: Fact) -> Finding:
+    """A frame and a series whose indexes hold the same labels in different orders, put side by side by position."""
+    x, y = fact.get("inputs") or "the inputs", fact.get("name") or "the labels"
+    return Finding(
+        says=f"{x!r} and {y!r} hold the same rows in different orders and are put side by side by position: {fact['out']} of {fact['rows']} labels stand "
+             f"beside another row (at position {fact['at']} the inputs of row {fact['first_input']}, the label of row {fact['first_label']}).",
+        place=fact.place.but(tensor=fact.get("name"), row=fact["out_rows"] or None, stage="preprocess"),
+        evidence=[("rows beside another row's label", fact["out"], 0), ("rows", fact["rows"], None),
+                  (f"row whose label stands beside row {fact['first_input']}", fact["first_label"], fact["first_input"])],
+        remedy=f"Take the labels by the inputs' index: {y} = {y}.loc[{x}.index].",
+        confidence=0.96, verified="fact",
     )  # fmt: skip
 
 

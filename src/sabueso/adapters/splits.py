@@ -11,7 +11,7 @@ import numpy as np
 from ..capture import lineage
 from ..capture.around import Patches
 from ..capture.calling import direct
-from ..capture.lineage import sight
+from ..capture.lineage import labelled, sight
 from ..capture.lineage.registry import Known, note_labels, shape_of
 from ..capture.recorder import Recorder, guarded
 from .sklearn import grouping
@@ -32,7 +32,17 @@ def install(recorder: Recorder) -> Callable[[], None]:
         for k in known:
             if k is not None and not k.source.whole and k.rows == k.source.rows:
                 k.source.kind = "made"  # what is split is the whole, so that rows which stand in it twice were there twice
-        return next((k for k in known if k is not None and k.hashes is not None), None), known
+        whole = next((k for k in known if k is not None and k.hashes is not None), None)
+        if len(args) == 2 and whole is known[0] and recorder.wants("row_mismatch"):
+            in_step(args[0], args[1])
+        return whole, known
+
+    def in_step(x: Any, y: Any) -> None:
+        told = labelled.look(x, y, registry)
+        if told is not None and recorder.once("row_mismatch", told["how"], told["line"]):
+            told.pop("right", None)
+            where = {"file": told["file"], "line": told["line"]} if told["line"] else {}
+            recorder.fact("row_mismatch", told, stage="preprocess", **where)
 
     def after(token: Any, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         if token is None or token[0] is None:
@@ -50,6 +60,9 @@ def install(recorder: Recorder) -> Callable[[], None]:
 
     def cut(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         groups = args[3] if len(args) > 3 else kwargs.get("groups")
+        cuts = registry.parts.setdefault("cuts", [])
+        if type(args[0]).__name__ == "KFold" and not args[0].shuffle and len(cuts) < 100 and direct():
+            cuts.append(("KFold", sight.origin()))
         if groups is not None and len(args) > 1 and direct():
             grouping.note(registry, registry.known_of(args[1]), groups)
 

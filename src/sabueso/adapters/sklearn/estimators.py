@@ -12,11 +12,11 @@ import numpy as np
 from ...capture import lineage
 from ...capture.around import Around, Patches
 from ...capture.calling import direct
-from ...capture.lineage import choices, sight, uses
+from ...capture.lineage import choices, hand_folds, sight, uses
 from ...capture.lineage.registry import Known, note_labels
 from ...capture.lineage.uses import Fit, Learner
 from ...capture.recorder import Recorder, guarded
-from . import grouping, learning, pairing
+from . import entities, grouping, learning, pairing
 
 FITS = ("fit", "fit_transform", "fit_predict", "partial_fit", "fit_resample")
 ANSWERS = ("predict", "predict_proba", "predict_log_proba", "decision_function", "score")
@@ -186,4 +186,7 @@ class Estimators:
             if self.uses.evaluated(fit, call.known, call.x, call.origin, method, scored=method == "score") is not None:
                 pairing.target_means(self, fit, call)
                 pairing.held_out_order(self, fit, call)
+                if self.recorder.wants("label_order"):
+                    hand_folds.of(self.recorder, self.lineage).judged(fit, call.known, call.origin)
                 grouping.look(self, fit, call)
+                entities.look(self, fit, call)

@@ -112,6 +112,7 @@ def of_part(part: Fact) -> Finding:
     batches = part["how"] == "batches"
     name = part.get("name") or "the labels"
     what = f"{name!r} feeds them in batches in that order" if batches else f"the last {part['judged']} are held out in that order"
+    what = f"{part['folds']} folds are cut in that order" if part["how"] == "folds" else what
     lacks = "of the batches hold one label only" if batches else "of them have a label that training hardly holds"
     return Finding(
         says=f"The rows are sorted by their label and {what}, without shuffling: {part['lacking']:.0%} {lacks}.",
