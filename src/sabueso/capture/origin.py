@@ -12,22 +12,22 @@ from typing import Any
 OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _paths = {sysconfig.get_paths()[k] for k in ("stdlib", "platstdlib", "purelib", "platlib")} | {os.path.dirname(os.__file__)}
 INSTALLED = tuple(p + os.sep for p in sorted(_paths | {os.path.realpath(p) for p in _paths}))
-_known: dict[str, bool] = {}
+known: dict[str, bool] = {}  # what `is_users` has answered; hot paths look here first
 
 
 def is_users(filename: str) -> bool:
     """Is that file the person's own?"""
-    known = _known.get(filename)
-    if known is None:
+    answer = known.get(filename)
+    if answer is None:
         name = filename if os.path.isabs(filename) else os.path.abspath(filename)
-        known = _known[filename] = not (
+        answer = known[filename] = not (
             filename.startswith("<")
             or name.startswith(OWN)
             or name.startswith(INSTALLED)
             or f"{os.sep}site-packages{os.sep}" in name
             or f"{os.sep}dist-packages{os.sep}" in name
         )
-    return known
+    return answer
 
 
 def user_frame(frame: FrameType | None = None) -> FrameType | None:

@@ -67,7 +67,12 @@ class Sentinel:
         """After it: the gradients of all that the optimizers hold, in one pass."""
         if self.done or self.suspect is not None:
             return
-        held = [p for h in self.watch.optimizers.values() for p in self.parameters(h)]
+        optimizers = self.watch.optimizers
+        if len(optimizers) == 1:
+            (one,) = optimizers.values()
+            held = self.parameters(one)
+        else:
+            held = [p for h in optimizers.values() for p in self.parameters(h)]
         if held and self.kernel.sentinel(held, True)[1] and not scaled():
             loss = next((t for t in tensors if torch.is_tensor(t)), None)
             if loss is not None:
@@ -109,10 +114,10 @@ class Sentinel:
             return []
         if not hasattr(optimizer, "param_groups"):  # an optimizer of Keras
             return held.parameters
-        key = (id(optimizer), len(optimizer.param_groups), sum(len(g["params"]) for g in optimizer.param_groups))
-        kept = getattr(held, "sentinel_list", None)
-        if kept is None or kept[0] != key:
-            kept = held.sentinel_list = (key, [p for g in optimizer.param_groups for p in g["params"] if torch.is_tensor(p)])
+        groups = optimizer.param_groups
+        kept, size = held.sentinel_list, len(groups[0]["params"]) if len(groups) == 1 else [len(g["params"]) for g in groups]
+        if kept is None or kept[0] != size:
+            kept = held.sentinel_list = (size, [p for g in groups for p in g["params"] if torch.is_tensor(p)])
         return kept[1]
 
     def look(self, kind: str, loss: Any) -> None:

@@ -30,12 +30,27 @@ MOST_NODES = 4000
 FAR = 100.0  # spreads (of 98 in 100 values) from the median: no heavy tail that a model is trained on bare reaches that by one value alone
 
 
+class Recent:
+    """The last losses of a line and the largest of them, which is looked for anew only when it leaves."""
+
+    def __init__(self) -> None:
+        self.values: deque[float] = deque()
+        self.most = -1.0
+
+    def add(self, value: float) -> None:
+        self.values.append(value)
+        if value > self.most:
+            self.most = value
+        if len(self.values) > RECENT and self.values.popleft() == self.most:
+            self.most = max(self.values)
+
+
 class Spikes:
     """The last losses of each line that goes backward."""
 
     def __init__(self, watch: Watch) -> None:
         self.watch, self.recorder = watch, watch.recorder
-        self.recent: dict[Any, deque[float]] = {}
+        self.recent: dict[Any, Recent] = {}
         self.told = 0
 
     def backward(self, tensors: tuple[Any, ...], _: Any) -> None:
@@ -43,14 +58,16 @@ class Spikes:
         if self.told >= MOST_TOLD or self.watch.loss is None:
             return
         value, line = abs(self.watch.loss), self.watch.loss_line
-        recent = self.recent.setdefault(line, deque(maxlen=RECENT))
-        if len(recent) >= FEWEST and not value <= 20 * max(recent) and value > TIMES * max(usual := median(recent), 1e-12):
+        recent = self.recent.get(line)
+        if recent is None:
+            recent = self.recent[line] = Recent()
+        if len(recent.values) < FEWEST:
+            self.first(tensors[0], value, line)
+        elif not value <= 20 * recent.most and value > TIMES * max(usual := median(recent.values), 1e-12):
             self.told += 1
             self.tell(tensors[0], value, usual, line)
-        elif not recent or len(recent) < FEWEST:
-            self.first(tensors[0], value, line)
         if math.isfinite(value):
-            recent.append(value)
+            recent.add(value)
 
     def first(self, loss: Any, value: float, line: Any) -> None:
         """The first losses have nothing to be compared with but the rows of their own batch."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from ...capture.budget import Budget
 from ...capture.kernel import BAD, HIGH, LOW, NORM, SUM, ZEROS, Kernel
-from ...capture.schedule import Schedule
+from ...capture.schedule import EARLY, Schedule
 from ...places import Place
 from .naming import parameter_names
 from .trace import is_plain
@@ -128,6 +128,10 @@ def alike(tensor: Any, within: float = 0.0) -> str | None:
     return "both" if out and inner else "out" if out else "in" if inner else None
 
 
+QUICK = 0.003  # seconds of a turn below which the clock itself (2 us, a system call) would be felt in every one
+APART = 5  # of quick turns one in so many may be sampled and is timed
+
+
 class Turns:
     """Which steps are sampled: the schedule fed with what sampled turns cost beyond ordinary ones."""
 
@@ -139,12 +143,21 @@ class Turns:
 
     def due(self, step: int) -> bool:
         """The schedule that the adapter asks at each turn."""
-        now = time.thread_time()  # of this thread, so that other programs on the machine count for nothing
         if self.watch.step != self.step:
-            self.book(now - self.then)
+            timed = bool(self.then)
+            now = time.thread_time() if timed or not self.passed(step) else 0.0  # of this thread: other programs on the machine count for nothing
+            if timed:
+                self.book(now - self.then)
             self.step, self.then = self.watch.step, now
+        if self.passed(step):
+            self.then, self.armed = 0.0, False
+            return False
         self.armed = self.schedule.due(step - 1) or self.armed and self.watch.step == self.step and step <= 4
         return self.armed
+
+    def passed(self, step: int) -> bool:
+        """Is that turn a quick one to be passed over unasked?"""
+        return step % APART != 0 and step > EARLY and step & (step - 1) != 0 and len(self.ordinary) > 2 and self.ordinary[-1] < QUICK
 
     def book(self, seconds: float) -> None:
         """A turn took that long."""

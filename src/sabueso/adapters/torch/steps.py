@@ -38,10 +38,11 @@ class Held:
         self.first: Any = None  # a few values of its parameters when that was first seen
         self.moved = False  # were they seen to be others since; it may be dropped before the end
         self.series: dict[str, int | None] = {}
+        self.sentinel_list: tuple[Any, list[Any]] | None = None  # its parameters, as the sentinel keeps them
 
     def gone(self, _: Any) -> None:
         """The optimizer is no more: keep nothing of it alive."""
-        self.__dict__.pop("sentinel_list", None)
+        self.sentinel_list = None
 
     @property
     def parameters(self) -> list[Any]:
@@ -122,9 +123,10 @@ class Steps:
             held.series = {n: self.recorder.series(n, place) for n in ("learning_rate", "gradient_norm")}
         rate, pairs = held.rate(optimizer), self.pairs
         self.pairs = []
-        if held.series["learning_rate"] is not None and rate is not None and (type(rate) is float or not torch.is_tensor(rate) or rate.is_cpu):
-            pairs.append((held.series["learning_rate"], float(rate)))
-        if held.series["gradient_norm"] is not None:
+        rates, norms = held.series["learning_rate"], held.series["gradient_norm"]
+        if rates is not None and rate is not None and (type(rate) is float or not torch.is_tensor(rate) or rate.is_cpu):
+            pairs.append((rates, float(rate)))
+        if norms is not None:
             now = time.perf_counter()
             if self.last:
                 self.period = 0.8 * self.period + 0.2 * (now - self.last) if self.period else now - self.last
@@ -134,13 +136,16 @@ class Steps:
                 cost = time.perf_counter() - now
                 self.norm_cost = 0.9 * self.norm_cost + 0.1 * cost  # one disturbed look must not end it
                 if norm is not None:
-                    pairs.append((held.series["gradient_norm"], norm))
+                    pairs.append((norms, norm))
         self.recorder.points(self.watch.step, pairs)
 
     def gradient_norm(self, held: Held) -> float | None:
         """Global l2 norm of the gradients on the CPU; None where there is none to be had without waiting for a device."""
         parameters = held.parameters
-        if not any(p.grad is not None and p.is_cpu for p in parameters):
+        for p in parameters:
+            if p.grad is not None and p.is_cpu:
+                break
+        else:
             return None
         return float("nan") if (found := self.kernel.sentinel(parameters, True))[1] else found[0]
 
@@ -150,15 +155,15 @@ class Steps:
         self.stepped.clear()
         watch.step += 1
         self.recorder.step = watch.step
-        young = []
         for held in list(watch.optimizers.values()):
             if held.ref() is None:
                 watch.optimizers = {k: h for k, h in watch.optimizers.items() if h.ref() is not None}
-            elif 0 < held.steps < 4 and held.number < MANY_OPTIMIZERS:
-                young.append(held)
-        if watch.schedule(watch.step + 1) or any(watch.schedule(h.steps + 1) for h in young):
+        due = watch.schedule(watch.step + 1)
+        for held in () if due else watch.optimizers.values():
+            due = due or 0 < held.steps < 4 and held.number < MANY_OPTIMIZERS and watch.schedule(held.steps + 1)
+        if due:
             watch.arm()
-        else:
+        elif watch.armed:
             watch.disarm()
 
     # ---- backward
@@ -212,10 +217,10 @@ class Steps:
     def loss(self, tensor: Any) -> None:
         """One point of train_loss; a value on a device is copied without waiting and read at a later step."""
         line = self.watch.loss_line or here()
-        if line not in self.losses:
+        number = self.losses.get(line, -1)
+        if number == -1:
             place = Place(stage="train", **(line.place if line else {}))
-            self.losses[line] = self.recorder.series("train_loss", place)
-        number = self.losses[line]
+            number = self.losses[line] = self.recorder.series("train_loss", place)
         if tensor.is_cpu:
             self.watch.loss = tensor.item()
             if number is None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from contextlib import nullcontext
 from typing import Any
 
 from ...capture.around import Patches
@@ -16,9 +15,6 @@ MOMENTS = (
     "on_backward", "after_backward", "before_step", "after_step", "on_forward", "on_evaluation", "on_loss_call", "on_arm", "on_disarm",
     "on_optimizer", "on_root", "on_module", "on_operation", "on_module_built", "on_switch", "on_batch", "on_scored",
 )  # fmt: skip
-
-
-ORDINARY = nullcontext()  # in an ordinary step no part does arithmetic with NumPy
 
 
 class Watch:
@@ -67,19 +63,30 @@ class Watch:
         self.schedule: Callable[[int], bool] = dense_early
         self.parts: dict[str, Any] = {}  # what a part wants others to find, by its name
         self._undo: list[Callable[[], Any]] = []
+        self.ordinary: dict[str, list[tuple[str, Callable[..., Any]]]] = {moment: [] for moment in MOMENTS}  # what is not for sampled steps alone
         for moment in MOMENTS:
             setattr(self, moment, [])
 
     def hang(self, moment: str, part: str, call: Callable[..., Any], sampled: bool = False) -> None:
         """Have `call` run at a moment (only in sampled steps if `sampled`); its errors are kept under the part's name."""
         getattr(self, moment).append((f"torch.{part}", call, sampled))
+        if not sampled:
+            self.ordinary[moment].append((f"torch.{part}", call))
 
     def tell(self, moment: str, *arguments: Any) -> None:
         """Run what hangs on a moment. Called from within hooks that are guarded already."""
-        armed, off = self.armed, self.recorder.off
-        with calm() if armed else ORDINARY:
-            for part, call, sampled in getattr(self, moment):
-                if (armed or not sampled) and part not in off:
+        off = self.recorder.off
+        if not self.armed:  # no part does arithmetic with NumPy here: keeping its warnings down would cost more than the parts do
+            for part, call in self.ordinary[moment]:
+                if part not in off:
+                    try:
+                        call(*arguments)
+                    except Exception as error:
+                        self.recorder.own_error(part, error)
+            return
+        with calm():
+            for part, call, _ in getattr(self, moment):
+                if part not in off:
                     try:
                         call(*arguments)
                     except Exception as error:
