@@ -100,6 +100,14 @@ def unit_of(factor: float, name: str = "", within: float = 0.06) -> str:
     return UNITS[min(named or near, key=lambda u: off[u])] if near else ""
 
 
+def factor_known(now: float, then: float, spread: float, name: str, clear: float) -> str:
+    """The pair of units between two means, where the spread has grown by the same factor; empty for none."""
+    factor = now / then
+    if factor <= 0 or abs(math.log(factor)) < math.log(clear) or abs(math.log(spread / factor)) > math.log(1.35):
+        return ""
+    return unit_of(factor, name)
+
+
 @dataclass(frozen=True, slots=True)
 class Harm:
     """Error after and before the rows moved, and how it is known."""

@@ -16,7 +16,7 @@ from ..capture.flow import Flow
 from ..capture.recorder import Recorder, guarded
 
 LIBRARIES = ("sklearn.base",)
-PROVIDES = ("inputs",)
+PROVIDES = ("inputs", "moments", "remembered")
 FITS = ("fit", "fit_transform", "fit_predict", "partial_fit")
 FEEDS = ("predict", "predict_proba", "predict_log_proba", "decision_function", "transform", "score")
 
@@ -82,7 +82,7 @@ class Estimators:
 def install(recorder: Recorder) -> Callable[[], None]:
     """Hook every estimator that there is and every one made later."""
     hooks = Estimators(recorder)
-    if not recorder.wants("inputs", "metric", "search"):
+    if not recorder.wants("inputs", "metric", "search", "moments", "remembered"):
         return hooks.patches.undo
     root = sys.modules["sklearn.base"].BaseEstimator
     for cls in root.__subclasses__():

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from .columns import columns, names_of
+from .columns import positions
 from .naming import tables_at_hand
 from .origin import user_line
 from .recorder import Recorder
+from .remembering import beside
 from .summarise import columns_of, height, values
 
 MEANS = ("mean", "mu", "average", "center", "centre", "mean_")
 SPREADS = ("std", "sd", "scale", "sigma", "stdev", "spread", "scale_", "std_")
 LEAST = 20  # rows
 MOST = 200
+MOST_BYTES = 1_000_000  # of a file of arrays
 
 Found = dict[str, tuple[float, float]]  # (mean, spread) by column
 
@@ -54,39 +57,39 @@ def keep(recorder: Recorder, value: Any) -> None:
         recorder.shared.setdefault("moments", []).append((found, file, line))
 
 
+def keep_arrays(recorder: Recorder, path: str, names: list[str]) -> None:
+    """A file of arrays was opened: read the moments that it holds for ourselves, so that the program's own reader stays as it is."""
+    if not any(k in names for k in MEANS) or not any(k in names for k in SPREADS) or os.path.getsize(path) > MOST_BYTES:
+        return
+    with np.load(path, allow_pickle=False) as held:
+        keep(recorder, {k: held[k].tolist() for k in names if held[k].dtype.kind in "iufU" and held[k].ndim == 1})
+
+
 def look(recorder: Recorder) -> None:
     """A model is about to be given rows: hold stored moments against the tables at hand, once."""
     waiting = recorder.shared.get("moments")
     if not waiting:
         return
-    for table in tables_at_hand():
-        names = set(columns_of(table))
-        for entry in [w for w in waiting if len(names & set(w[0])) >= 1]:
-            found, file, line = entry
-            told = list(_beside(table, {n: m for n, m in found.items() if n in names}))
-            if told and height(table) >= LEAST:
-                waiting.remove(entry)
-                recorder.fact("moments", {"columns": told, "rows": height(table), "how": "file"}, file=file or "", line=line)
+    tables = [t for t in tables_at_hand() if height(t) >= LEAST]
+    for entry in list(waiting):
+        found, file, line = entry
+        told: dict[str, dict[str, Any]] = {}
+        rows = 0
+        for table in tables:
+            names = set(columns_of(table))
+            for c in _beside(table, {n: m for n, m in found.items() if n in names}):
+                rows = rows or height(table)
+                best = told.setdefault(c["column"], c)  # of several tables the one that agrees: it may have been converted on the way
+                told[c["column"]] = min(best, c, key=lambda t: abs(t["table_mean"] - t["mean"]))
+        if told:
+            waiting.remove(entry)
+            recorder.fact("moments", {"columns": list(told.values()), "rows": rows, "how": "file"}, file=file or "", line=line)
 
 
 def _beside(table: Any, found: Found) -> Iterator[dict[str, Any]]:
     for name, (mean, spread) in found.items():
         column = values(table[name])
         if column.dtype.kind in "iuf":
-            good = column[np.isfinite(column)].astype(float)
-            if len(good) >= LEAST:
-                yield {"column": name, "mean": mean, "sd": spread, "table_mean": float(good.mean()), "table_sd": float(good.std())}
-
-
-def of_scaler(recorder: Recorder, owner: Any, x: Any) -> None:
-    """A scaler that was not fitted in this run is given rows: what it remembers beside what it gets."""
-    mean, scale = getattr(owner, "mean_", None), getattr(owner, "scale_", None)
-    if not isinstance(mean, np.ndarray) or not isinstance(scale, np.ndarray) or not recorder.once("scaler", id(owner)):
-        return
-    got = columns(x)
-    if got is None or len(got) != len(mean) or len(got[0]) < LEAST:
-        return
-    names = names_of(x) or [str(n) for n in getattr(owner, "feature_names_in_", [])] or [f"column {j}" for j in range(len(got))]
-    told = [{"column": n, "mean": float(m), "sd": float(s), "table_mean": float(np.nanmean(c)), "table_sd": float(np.nanstd(c))}
-            for n, m, s, c in zip(names, mean, scale, got) if c.dtype.kind in "iuf" and np.isfinite(c).any()]  # fmt: skip
-    recorder.fact("moments", {"columns": told, "rows": len(got[0]), "how": type(owner).__name__}, estimator=type(owner).__name__)
+            told = beside(name, column.astype(float), positions(table), mean, spread)
+            if told is not None:
+                yield told

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from ... import drift
 from ...catalogue import check
@@ -11,7 +12,9 @@ from ...findings import Finding
 
 
 @check(stage="monitor", severity="warning", leads_to=("covariate-drift", "concept-drift", "missing-values", "label-drift"))
-def missing_rate_drift(inputs: list[Fact], *, rise: float = 0.2, times: float = 3.0, least: int = 10) -> Iterator[Finding]:
+def missing_rate_drift(
+    inputs: list[Fact] = None, remembered: list[Fact] = None, *, rise: float = 0.2, times: float = 3.0, least: int = 10, weighty: float = 0.25
+) -> Iterator[Finding]:
     """A column is empty far more often than where the model was fitted.
 
     What it means
@@ -25,7 +28,8 @@ def missing_rate_drift(inputs: list[Fact], *, rise: float = 0.2, times: float = 
     Evidence
     --------
     The share that is missing at fit and in the later rows (from the break on, where there is one), and the rows. Spoken where it rises by
-    0.2 and threefold, beyond chance (p < 1e-6).
+    0.2 and threefold, beyond chance (p < 1e-6). Of a model read from a file the rate at fit is not known: spoken where most rows lack a
+    column that carries at least a quarter of the mean weight, and no indicator tells the model of gaps.
 
     Remedy
     ------
@@ -64,7 +68,9 @@ def missing_rate_drift(inputs: list[Fact], *, rise: float = 0.2, times: float = 
     Breck et al., Data validation for machine learning, 2019.
     """
     told: set[tuple[int, str]] = set()
-    for fact in inputs:
+    for fact in remembered or []:
+        yield from (_filled(fact, c) for c in fact["columns"] if c["kind"] == "gaps" and not c["indicated"] and (c["weight"] or 0) >= weighty)
+    for fact in inputs or []:
         for column in fact["columns"]:
             if column["kind"] == "type" or (fact["number"], column["name"]) in told or not column["cur"].get("missing"):
                 continue
@@ -91,3 +97,14 @@ def missing_rate_drift(inputs: list[Fact], *, rise: float = 0.2, times: float = 
                 remedy=f"find what stopped filling {name}; until then refit without it or hold these rows back", confidence=0.92,
                 verified="fact",
             )  # fmt: skip
+
+
+def _filled(fact: Fact, c: dict[str, Any]) -> Finding:
+    name, share = c["column"], c["count"] / c["of"]
+    return Finding(
+        says=f"{name} is missing in {share:.0%} of rows: the {c['filler']} of the stored {fact['model']} makes them all one value, and {name} weighs in it",
+        place=fact.place.but(column=name, row=c["rows"], stage="monitor"),
+        evidence=[(f"share of {name} missing", round(share, 4), "< 0.5"), (f"rows that lack {name}", c["count"], None),
+                  ("filled in", c["fill"], None), (f"weight of {name}, of the mean of all columns", round(c["weight"], 2), "< 0.25")],
+        remedy=f"find what stopped filling {name}; until then hold these rows back or use a model without it", confidence=0.8, verified="fact",
+    )  # fmt: skip

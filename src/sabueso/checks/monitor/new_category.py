@@ -14,7 +14,9 @@ from ...findings import Finding
 
 
 @check(stage="monitor", severity="warning", leads_to=("covariate-drift", "concept-drift", "label-drift"))
-def new_category(inputs: list[Fact], *, least_share: float = 0.02, least: int = 5, sure: float = 1e-6) -> Iterator[Finding]:
+def new_category(
+    inputs: list[Fact] = None, remembered: list[Fact] = None, *, least_share: float = 0.02, least: int = 5, sure: float = 1e-6, much: float = 0.1
+) -> Iterator[Finding]:
     """Later rows hold categories that the model has never met, and far more of them than a long tail explains.
 
     What it means
@@ -28,7 +30,8 @@ def new_category(inputs: list[Fact], *, least_share: float = 0.02, least: int = 
     Evidence
     --------
     The new values with their rows, held against how many new ones the values met once at fit would lead to expect (Good-Turing): spoken at
-    two rows in a hundred and p < 1e-6.
+    two rows in a hundred and p < 1e-6. Of a model read from a file only the encoder's categories are known: spoken of other spellings of
+    them at two rows in a hundred, of a wholly new one from a tenth of the rows on.
 
     Remedy
     ------
@@ -66,7 +69,11 @@ def new_category(inputs: list[Fact], *, least_share: float = 0.02, least: int = 
     Good, The population frequencies of species and the estimation of population parameters, 1953.
     """
     told: set[tuple[int, str]] = set()
-    for fact in inputs:
+    for fact in remembered or []:
+        for column in fact["columns"]:
+            if column["kind"] == "levels" and column["count"] >= max(least, least_share * column["of"]) and _clear(column, much):
+                yield _spelt(fact, column)
+    for fact in inputs or []:
         for column in fact["columns"]:
             if not column.get("new") or (fact["number"], column["name"]) in told:
                 continue
@@ -76,6 +83,25 @@ def new_category(inputs: list[Fact], *, least_share: float = 0.02, least: int = 
                 continue
             told.add((fact["number"], column["name"]))
             yield _finding(fact, column, rows, p)
+
+
+def _clear(column: dict[str, Any], much: float) -> bool:
+    """Another spelling of a known level is; a new one is where it is common, there are few levels and the unknown have no bin."""
+    if column["alike"]:
+        return True
+    return not column["pooled"] and column["known"] <= 50 and max(column["new"].values()) >= max(10, much * column["of"])
+
+
+def _spelt(fact: Fact, column: dict[str, Any]) -> Finding:
+    name, alike, new = column["column"], column["alike"], column["new"]
+    what = "; ".join(f"{ascii(v)} for {ascii(k)}" for v, k in list(alike.items())[:4]) or ", ".join(map(repr, list(new)[:4]))
+    return Finding(
+        says=f"{column['count']} of {column['of']} rows have a {name} that the {column['encoder']} of the stored model never met: {what}",
+        place=fact.place.but(column=name, row=column["rows"], stage="monitor"),
+        evidence=[(f"rows with a new {name}", column["count"], 0), (f"new values of {name}", new, {}), (f"values of {name} at fit", column["known"], None)],
+        remedy=f"bring {name} to the spelling of the fit where it is read" if alike else f"fit again with rows of the new {name}",
+        confidence=0.92 if alike else 0.8, verified="fact",
+    )  # fmt: skip
 
 
 def _finding(fact: Fact, column: dict[str, Any], rows: int, p: float) -> Finding:

@@ -12,14 +12,12 @@ from ...events import Fact
 from ...findings import Finding
 from ...shifts import Rescaled, Segment, drifted, factor_known, harm, rescaled, segments, shown, together, unit_of
 
+LEADS_TO = (
+    "covariate-drift", "saturated-units", "not-learning", "preprocess-skew", "concept-drift", "unscaled-input", "label-drift", "misleading-metric",
+)  # fmt: skip
 
-@check(
-    stage="monitor",
-    severity="error",
-    leads_to=(
-        "covariate-drift", "saturated-units", "not-learning", "preprocess-skew", "concept-drift", "unscaled-input", "label-drift", "misleading-metric",
-    ),  # fmt: skip
-)
+
+@check(stage="monitor", severity="error", leads_to=LEADS_TO)
 def unit_change(
     inputs: list[Fact] = None, moments: list[Fact] = None, broken_rows: list[Fact] = None, *, least: int = 8, clear: float = 4.0
 ) -> Iterator[Finding]:
@@ -67,10 +65,9 @@ def unit_change(
     ----------
     Polyzotis et al., Data validation for machine learning, 2019.
     """
+    yield from (finding for fact in moments or [] for finding in _stored(fact, clear))
     told: set[tuple[int, str]] = set()
     yield from (broken.of(f) for f in broken_rows or [] if f["kind"] == "unit")
-    for fact in moments or []:
-        yield from _stored(fact, clear)
     for fact in inputs or []:
         for column in fact["columns"]:
             if column["kind"] != "number" or "cur_counts" not in column or not drifted(column) or (fact["number"], column["name"]) in told:
@@ -86,18 +83,19 @@ def _stored(fact: Fact, clear: float) -> Iterator[Finding]:
     holder = "the file of moments" if fact["how"] == "file" else f"the {fact['how']}"
     for c in fact["columns"]:
         name, mean, sd = c["column"], c["mean"], c["sd"]
-        if not mean or not sd or not c["table_mean"] or not c["table_sd"]:
+        if not all((mean, sd, c["table_mean"], c["table_sd"])):
             continue
         unit = factor_known(c["table_mean"], mean, c["table_sd"] / sd, name, clear)
         if unit:
             yield _beside(fact, c, c["table_mean"] / mean, unit, f"{name} is", f"{holder} holds of it", None)
             continue
         moved = c.get("moved")
-        found = rescaled(moved["rest_grid"], moved["grid"], name) if moved and abs(moved["rest_mean"] - mean) < sd else None
-        if found is None or not 0.4 < moved["rest_sd"] / sd < 1.8 or found.offset or abs(math.log(found.factor)) < math.log(clear):
+        agrees = moved and abs(moved["rest_mean"] - mean) < sd and 0.4 < moved["rest_sd"] / sd < 1.8
+        found = rescaled(moved["rest_grid"], moved["grid"], name) if agrees else None
+        if found is None or found.offset:
             continue
-        unit = unit_of(found.factor, name, 0.15)
-        if unit or (abs(math.log(found.factor)) > math.log(5) and found.misfit < 0.25):
+        unit, size = unit_of(found.factor, name, 0.15), abs(math.log(found.factor))
+        if (unit and size > math.log(clear)) or (size > math.log(5) and found.misfit < 0.25):
             since = f"from row {moved['row']} on" if moved["last"] else f"in the first {moved['count']} rows"
             yield _beside(fact, c, found.factor, unit, f"{name} {since} is", f"{holder} holds, and the other rows have,", moved)
 
