@@ -1,0 +1,185 @@
+"""Rows of one entity (patient, device), near copies of one another with one label, on both sides of a random cut by single rows.
+
+Nothing is guessed from names: a column of the table that was cut, no input, repeats as ids do; the label is constant within it; the judged
+rows' nearest training rows are of the same entity. The proof is a refit at the end with entities held apart, against one with rows held apart.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ...capture import again, agreement
+from ...capture.lineage import sight
+from ...capture.lineage.fingerprints import Table, spaced
+from ...capture.lineage.registry import Known
+from ...capture.lineage.uses import Fit, unique
+
+MOST_ROWS, MOST_TRIED = 20_000, 1500
+MOST_SECONDS = 0.8  # of CPU time for all refits; beyond it no further part stands aside
+MOST_TREES = 30  # of a refit: the two cuts are compared with one another alone
+LEAST_ENTITIES = 20
+REPEATS = (4, 60)  # rows of an entity, by the median
+CONSTANT = 0.98  # share of rows with their entity's label
+SHARED = 0.9  # share of the judged rows whose entity is in training: so a cut by single rows leaves it
+AFTER = 0.5  # share of entities whose judged rows all come after their training rows: more is a cut by time, of entities known on purpose
+SAME = 0.6  # share of judged rows whose nearest training row is of the same entity
+ASKED = 300  # judged rows whose nearest training row is looked up
+
+
+def look(hooks: Any, fit: Fit, call: Any) -> None:
+    """Is a random cut by rows one through entities? What is found is tried at the end, and told with its proof."""
+    known, mine, recorder = call.known, fit.known, hooks.recorder
+    source = known.source
+    if not recorder.wants("groups_shared") or not recorder.wants("counterfactual") or mine.source is not source or fit.y is None or len(fit.y) != mine.rows:
+        return
+    if not 200 <= mine.rows + known.rows <= MOST_ROWS or mine.table is None or known.table is None or mine.resampled or known.rows < 30:
+        return
+    if len(np.intersect1d(unique(mine), unique(known))) or not recorder.once("entities", source.base, mine.width, known.rows):
+        return
+    train, judged = mine.ids - source.base, known.ids - source.base
+    if min(train.min(), judged.min()) < 0 or max(train.max(), judged.max()) >= source.rows:
+        return
+    for name, codes in ids_beside(hooks.lineage, mine):
+        ids = np.unique(codes, return_inverse=True)[1]
+        near = alike(ids, train, judged, fit.y, mine.table, known.table)
+        if near is not None:
+            again.of(recorder).later(_trial(hooks, fit, call, name, ids, near))  # what is told needs its proof
+            return
+
+
+def ids_beside(lineage: Any, mine: Known) -> Iterator[tuple[str, np.ndarray]]:
+    """(name, codes of all rows) of columns of the whole table that repeat as ids do, and that are no inputs nor made into inputs."""
+    source, inputs = mine.source, set(mine.names or ())
+    for other in lineage.known:
+        if other.source is not source or other.rows != source.rows or other.table is None or not other.names or other.makers:
+            continue
+        if not other.exact or (np.diff(other.ids) < 0).any() or len(np.unique(other.ids)) < 0.98 * other.rows:
+            continue
+        rows = mine.ids - source.base
+        for c, name in enumerate(other.names[: other.table.width]):
+            codes = other.table.codes[:, c]
+            count = np.unique(codes, return_counts=True)[1]
+            if len(count) < LEAST_ENTITIES or not REPEATS[0] <= np.median(count) <= REPEATS[1] or count.max() > 0.1 * len(codes):
+                continue
+            if not any(i == name or i.startswith(f"{name}_") for i in inputs) and not _among(mine.table, codes[rows]):
+                yield name, codes
+
+
+def _among(table: Table | None, codes: np.ndarray) -> bool:
+    """Is it one of the inputs in another code? (a measurement that is constant within an entity is no id that was given on purpose)"""
+    own = np.unique(codes, return_inverse=True)[1]
+    levels = len(np.unique(own))
+    for j in range(table.width if table is not None else 0):
+        held = table.take_column(j)  # type: ignore[union-attr]
+        if held.numeric[0] and (held.floats() != np.round(held.floats())).any():
+            continue
+        column = np.unique(held.codes[:, 0], return_inverse=True)[1]
+        if column.max() + 1 == levels and len(np.unique(own * np.int64(levels) + column)) == levels:
+            return True
+    return False
+
+
+def alike(ids: np.ndarray, train: np.ndarray, judged: np.ndarray, y: np.ndarray, fitted: Table, given: Table) -> dict[str, Any] | None:
+    """The numbers that make the column an entity's that the cut goes through; None if one of them does not."""
+    mine, theirs = ids[train], ids[judged]
+    shared = np.isin(theirs, mine)
+    share = within(mine, y)
+    if share is None or shared.mean() < SHARED or by_time(mine, theirs, train, judged) > AFTER:
+        return None
+    if not (fitted.numeric.all() and given.numeric.all()) or fitted.width != given.width:
+        columns = np.flatnonzero(fitted.numeric & given.numeric) if fitted.width == given.width else []
+        if len(columns) < 2:
+            return None
+        fitted, given = (Table(t.codes[:, columns], None, t.numeric[columns]) for t in (fitted, given))
+    asked = spaced(len(theirs), ASKED)
+    both = agreement.prepared(np.concatenate([fitted.floats(), given.floats(asked)]))
+    if both.shape[1] < 2:
+        return None
+    near = agreement.neighbours(both[len(mine) :], both[: len(mine)], 1)[:, 0]
+    same = float((mine[near] == theirs[asked]).mean())
+    chance = float(((np.bincount(mine) / len(mine)) ** 2).sum())
+    if same < max(SAME, 4 * chance):
+        return None
+    return {"constant": round(share, 3), "nearest": round(same, 3), "chance": round(chance, 3), "entities": len(np.unique(theirs)),
+            "shared": len(np.unique(theirs[shared])), "rows": len(theirs), "rows_shared": int(shared.sum()),
+            "shared_rows": np.sort(judged[shared])[:50].tolist()}  # fmt: skip
+
+
+def within(ids: np.ndarray, y: np.ndarray) -> float | None:
+    """Share of rows (of the variance, for numbers) that the entity's own label accounts for; None where it is less than nearly all, or means nothing."""
+    codes, labels = np.unique(ids, return_inverse=True)[1], np.unique(y, return_inverse=True)[1]
+    levels, entities = labels.max() + 1, codes.max() + 1
+    if levels > 20:
+        means = np.bincount(codes, y) / np.bincount(codes)
+        share = 1 - float((y - means[codes]).var() / y.var())
+        return share if share > 0.95 else None
+    table = np.bincount(codes * levels + labels, minlength=entities * levels).reshape(entities, levels)
+    share = float(table.max(axis=1).sum() / len(y))
+    return share if share >= CONSTANT and np.bincount(labels).max() < 0.9 * len(y) and levels * 4 <= entities else None
+
+
+def by_time(mine: np.ndarray, theirs: np.ndarray, train: np.ndarray, judged: np.ndarray) -> float:
+    """Share of the entities on both sides whose judged rows all stand after their training rows."""
+    last, first = np.full(max(mine.max(), theirs.max()) + 1, -1), np.full(max(mine.max(), theirs.max()) + 1, 1 << 60)
+    np.maximum.at(last, mine, train)
+    np.minimum.at(first, theirs, judged)
+    both = np.intersect1d(mine, theirs)
+    return float((first[both] > last[both]).mean())
+
+
+def _trial(hooks: Any, fit: Fit, call: Any, name: str, ids: np.ndarray, near: dict[str, Any]) -> Callable[[], None]:
+    """Fits on a part of the training rows, judged on the others: cut by rows, and cut by entities."""
+    lineage, known, source = hooks.lineage, fit.known, fit.known.source
+    model, x, y = again.plain_clone(call.owner), again.values_of(known), fit.y
+    mine = ids[known.ids - source.base]
+    part = sight.cut_at(call.x, call.known.ids - source.base)
+    held = {"column": name, "model": fit.name, "table": source.name, "part": part, "groups": near["entities"], **near}
+    where = {"file": part["file"], "line": part["line"]} if part else {"file": call.origin[0][0], "line": call.origin[0][1]} if call.origin else {}
+
+    def trial() -> None:
+        if model is None or x is None or source in lineage.parts.get("groups", {}):
+            return  # the program splits by groups too: told by that
+        chosen = np.random.default_rng(0).permutation(np.unique(mine))
+        size = len(mine) / len(chosen)
+        chosen = chosen[: max(LEAST_ENTITIES, int(MOST_TRIED / size))]
+        rows = np.flatnonzero(np.isin(mine, chosen))
+        told = held | _scores(model, _framed(x, known), y, rows, mine, chosen)
+        hooks.recorder.fact("groups_shared", told, stage="evaluate", column=name, estimator=fit.name, **where)
+
+    return trial
+
+
+def _framed(x: np.ndarray, known: Known) -> Any:
+    pandas = sys.modules.get("pandas")
+    return pandas.DataFrame(x, columns=known.names) if pandas is not None and known.names and len(known.names) == x.shape[1] else x
+
+
+def _scores(model: Any, x: Any, y: Any, rows: np.ndarray, ids: np.ndarray, chosen: np.ndarray) -> dict[str, Any]:
+    """Score by rows and by entities, averaged over up to three parts that stand aside in turn, and what the commonest answer reaches."""
+    classes = np.unique(y)
+    labels = np.searchsorted(classes, y) if len(classes) <= 20 else y
+    order = np.random.default_rng(1).permutation(len(rows)) % 3
+    part = {int(e): i % 3 for i, e in enumerate(chosen)}
+    cuts = {"before": order, "after": np.array([part[int(e)] for e in ids[rows]])}
+    found: dict[str, list[float]] = {"before": [], "after": []}
+    trees = {n: MOST_TREES for n, v in model.get_params().items() if n.rpartition("__")[2] == "n_estimators" and v and v > MOST_TREES}
+    model.set_params(**trees)
+    began = time.thread_time()
+    for k in range(3):
+        if k and time.thread_time() - began > MOST_SECONDS * k / 3:
+            break
+        for name, cut in cuts.items():
+            fit, test = rows[cut != k], rows[cut == k]
+            made = model.fit(_take(x, fit), labels[fit])
+            found[name].append(float(made.score(_take(x, test), labels[test])))
+    base = float(np.bincount(labels[rows]).max() / len(rows)) if len(classes) <= 20 else 0.0
+    return {"before": round(float(np.mean(found["before"])), 4), "after": round(float(np.mean(found["after"])), 4), "base": round(base, 4)}
+
+
+def _take(x: Any, rows: np.ndarray) -> Any:
+    return x.iloc[rows] if hasattr(x, "iloc") else x[rows]
