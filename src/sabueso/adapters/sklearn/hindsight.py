@@ -33,8 +33,8 @@ def filled_after(values: np.ndarray, positive: np.ndarray, names: list[str] | No
             told.add(j)
             found.append({"how": "filled after", "column": names[j], "position": j, "agreement": round(agreement, 4), "rows": len(positive),
                           "usual": float(usual), "usual_rows": int((column == usual).sum())})  # fmt: skip
-    if not found or len(found) > 3:  # a program all of whose columns are so has another kind of data: words, pixels
-        return []
+    if not found or len(found) > 3 or sum(_dominated(values[:, i]) for i in range(values.shape[1]) if i not in told) > 0.4 * values.shape[1]:
+        return []  # a table most of whose columns are so holds another kind of data: words, pixels
     best = max((_ranks(values[:, i], positive) for i in range(values.shape[1]) if i not in told), default=0.5)
     return [f | {"next": round(best, 3)} for f in found] if best < LIKE else []
 
@@ -47,6 +47,12 @@ def _usual(column: np.ndarray) -> float | None:
     first = int(np.argmax(count))
     second = np.delete(count, first).max()
     return float(levels[first]) if second < 0.25 * (len(column) - count[first]) else None
+
+
+def _dominated(column: np.ndarray) -> bool:
+    """Has it one value in a third of the rows, three times as often as the next one of many?"""
+    count = np.sort(np.unique(column[np.isfinite(column)], return_counts=True)[1])
+    return bool(len(count) > LEAST_LEVELS and count[-1] > 0.3 * len(column) and count[-1] > 3 * count[-2])
 
 
 def _ranks(column: np.ndarray, positive: np.ndarray) -> float:
