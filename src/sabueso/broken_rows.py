@@ -43,8 +43,9 @@ def _unit(fact: Fact) -> tuple[str, str, list[tuple[str, Any, Any]]]:
     name, factor, offset = fact["columns"][0], shown(fact["factor"]), shown(fact["offset"])
     by = f"times {factor}" + (f" plus {offset}" if offset else "")
     rows = fact["row_numbers"]
-    since, share = rows[0] if rows else 0, f"{fact['count']} of {fact['of']} rows"
-    says = f"From row {since} on {name} in {fact['table']} is what it is elsewhere {by} ({fact['unit']}): {share}."
+    first, share = rows[0] if rows else 0, f"{fact['count']} of {fact['of']} rows"
+    since = f"From row {first} on" if first else "In the first rows"
+    says = f"{since} {name} in {fact['table']} is what it is elsewhere {by} ({fact['unit']}): {share}."
     return says, f"Convert these rows where they are read: ({name} - {offset}) / {factor}.", [
         (f"median of {name} in these rows", shown(fact["now"]), shown(fact["usual"])), ("factor", factor, 1)]  # fmt: skip
 
