@@ -136,6 +136,15 @@ def harm(training: Training) -> Harm | None:
     return None
 
 
+def hardly(training: Training, least: float = 0.1) -> Harm | None:
+    """A training that got rid of next to nothing: no harm by itself, but it is where another number shows why."""
+    base, learnt = training.baseline, training.learnt
+    if base is None or learnt is None or learnt >= least:
+        return None
+    says = f"the loss ends at {training.last:.4g}, hardly below the {base:.4g} of the best constant answer"
+    return Harm("hardly", int(training.steps[-1]), says, (("loss at the end", training.last, f"well below {base:.4g}, the loss of the best constant"),))
+
+
 def harmed(train_loss: Iterable[Series], targets: Iterable[Fact] | None, least: float = 0.2) -> tuple[str, Any, Any] | None:
     """The number that shows that no training of the run got anywhere; None where one did, or where it can't be said."""
     runs = trainings(train_loss, targets or ())

@@ -21,6 +21,10 @@ SKIPPED = frozenset({"__get__", "__set__", "__delete__", "size", "dim", "numel",
                      "is_tensor", "ndimension", "element_size", "data_ptr", "is_pinned", "register_post_accumulate_grad_hook"})  # fmt: skip
 
 
+LEAVES = frozenset({"numpy", "tolist", "array"})
+RETURNS = frozenset({"tensor", "as_tensor", "from_numpy", "asarray", "Tensor", "FloatTensor"})
+
+
 class Made:
     """One tensor's making."""
 
@@ -58,11 +62,12 @@ class Trace:
         self.stack: list[Any] = []  # modules being called, outermost first
         self.count = 0
         self.order: list[Made] = []
+        self.left: list[tuple[Made, Any]] = []  # tensors that left torch as an array or a list, with a few of their values
         self.no_grad_line: Line | None = None  # where gradients were last turned off in this step
 
     def clear(self) -> None:
         """Forget the step."""
-        self.made, self.order, self.count = {}, [], 0
+        self.made, self.order, self.left, self.count = {}, [], [], 0
         self.stack.clear()
 
     # ---- modules
@@ -116,6 +121,10 @@ class Trace:
         elif name.endswith("_like") or name.startswith("new_"):
             sources = []
         outputs = tensors_in(result)
+        if name in LEAVES and sources:
+            self.leaves(sources[0])
+        elif name in RETURNS and not sources and outputs and self.left:
+            sources = self.returned(outputs[0])
         for tensor in outputs:
             made = self.put(name, sources, tensor, self.stack[-1] if self.stack else None)
             made.dim = kwargs.get("dim", args[1] if len(args) > 1 and isinstance(args[1], int) else None)
@@ -123,13 +132,26 @@ class Trace:
 
     def put(self, op: str, sources: list[Any], tensor: Any, module: Any) -> Made:
         """Record how a tensor was made."""
-        parents = tuple(self.of(s) or self.leaf(s) for s in sources)
+        parents = tuple(s if isinstance(s, Made) else self.of(s) or self.leaf(s) for s in sources)
         made = Made(op, parents, tensor, here(2), module, self.count)
         if made.no_grad and made.cut is made:
             made.no_grad = self.no_grad_line or True
         self.made[id(tensor)] = made
         self.order.append(made)
         return made
+
+    def leaves(self, tensor: Any) -> None:
+        """A tensor leaves torch: it is known again by its values."""
+        made = self.of(tensor)
+        if made is not None and (made.grad or made.lost) and len(self.left) < 32 and is_plain(tensor) and tensor.numel() > 1:
+            self.left.append((made, few(tensor)))
+
+    def returned(self, tensor: Any) -> list[Any]:
+        """What a tensor made of an array or a list was before, if it left torch in this step."""
+        if not is_plain(tensor) or tensor.numel() < 2:
+            return []
+        values = few(tensor)
+        return [made for made, was in self.left if was == values][-1:]
 
     def leaf(self, tensor: Any) -> Made:
         """A tensor that no seen operation made: a parameter, data, a constant."""
@@ -141,6 +163,12 @@ class Trace:
         """The record of a tensor in this step."""
         made = self.made.get(id(tensor))
         return made if made is not None and made.ref() is tensor else None
+
+
+def few(tensor: Any) -> tuple[int, list[float]]:
+    """The number of elements and some of them, to know the same values again."""
+    flat = tensor.detach().reshape(-1)
+    return flat.numel(), flat[:: max(1, flat.numel() // 64)][:64].to(torch.float32).tolist()
 
 
 def tensors_in(value: Any, depth: int = 3) -> list[Any]:

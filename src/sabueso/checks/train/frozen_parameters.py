@@ -77,8 +77,11 @@ def frozen_parameters(parameters: list[Fact], *, least: int = 2) -> Iterator[Fin
         last = facts[-1]
         idle = idle_rows(facts)
         trained = [r for r in last["rows"] if r["changed"] or r["stepped"]]
-        if len(facts) < least or not idle or not trained or harmless(idle, last["rows"]):
+        unheld = [r for r in idle if r["requires_grad"]]
+        left_behind = bool(unheld) and all(f["orphans"] for f in facts)  # the optimizer holds the layers that were replaced: nothing may be trained at all
+        if len(facts) < least or not idle or not (trained or left_behind) or harmless(unheld or idle, last["rows"]):
             continue
+        idle = unheld or idle
         frozen = [r for r in idle if not r["requires_grad"]]
         yield told(last, idle, frozen, facts[0].place.step)
 

@@ -9,7 +9,7 @@ import numpy as np
 from ...catalogue import check
 from ...events import Fact, Series
 from ...findings import Finding
-from ...learning import harm, matrices, trainings, within
+from ...learning import hardly, harm, matrices, trainings, within
 
 
 @check(stage="train", severity="error", leads_to=("not-learning", "vanishing-gradient", "underfitting", "dead-units"))
@@ -70,7 +70,7 @@ def weight_decay_too_high(
     Krogh, Hertz 1991, "A simple weight decay can improve generalization".
     """
     for training in trainings(train_loss, targets or [], initial_weights):
-        wrong = harm(training)
+        wrong = harm(training) or hardly(training)
         began = next((f for f in initial_weights if f["optimizer"] == training.optimizer), None)
         decay = began["settings"].get("weight_decay", 0.0) if began is not None else 0.0
         if wrong is None or began is None or not decay > 0:
