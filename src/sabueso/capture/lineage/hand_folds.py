@@ -22,6 +22,7 @@ class Loop:
 
     values: np.ndarray
     name: str | None
+    column: str | None  # of the labels
     origin: list[Any]
     folds: dict[int, tuple[int, float, list[int]]] = field(default_factory=dict)  # by first row judged: rows, share lacking, rows
 
@@ -52,13 +53,13 @@ class HandFolds:
             if held is None:
                 return
             cut = next((o for name, o in self.cuts[::-1] if o and any(o[0][3] == f for *_, f in origin)), None)
-            loop = self.loops[key] = Loop(held[0], held[1], place(cut or fit.origin))
+            loop = self.loops[key] = Loop(*held, place(cut or fit.origin))
         if loop is not None and len(loop.folds) < MOST_FOLDS:
             rows = np.arange(first, first + len(test))
             rest = np.delete(loop.values, rows)
             loop.folds[first] = len(rows), order.lacking(rest, loop.values[rows], loop.values, True), rows[:50].tolist()
 
-    def sorted_labels(self, fit: Fit, train: np.ndarray, n: int) -> tuple[np.ndarray, str | None] | None:
+    def sorted_labels(self, fit: Fit, train: np.ndarray, n: int) -> tuple[np.ndarray, str | None, str | None] | None:
         """A whole column of labels in sight that the fit's labels were taken from, if classes stand sorted in it."""
         for frame in sight.user_frames():
             for name, value in sight.holdings(frame):
@@ -71,7 +72,7 @@ class HandFolds:
                     held = order.codes_of(y)
                     if held is None or not held[1] or fit.y is None or (held[0][train] == fit.y).mean() < SAME:
                         continue
-                    return (held[0], name) if order.is_sorted(*held) else None
+                    return (held[0], name, own if isinstance(own := getattr(y, "name", None), str) else None) if order.is_sorted(*held) else None
         return None
 
     def tell(self) -> None:
@@ -86,7 +87,7 @@ class HandFolds:
             levels = len(np.unique(loop.values))
             told = {"how": "folds", "sorted": True, "lacking": round(float(np.dot(lacking, rows) / rows.sum()), 4), "folds": len(rows),
                     "runs": order.runs(loop.values), "levels": levels, "levels_train": levels, "judged": int(rows.sum()),
-                    "name": loop.name, "rows": worst[2],
+                    "name": loop.name, "column": loop.column, "rows": worst[2],
                     "remedy": f"Shuffle the folds: KFold({len(rows)}, shuffle=True, random_state=0), or StratifiedKFold."}  # fmt: skip
             self.recorder.fact("label_order", told, stage="preprocess", file=loop.origin[0], line=loop.origin[1])
 
