@@ -20,60 +20,65 @@ LIBRARIES = ("sklearn.model_selection._split",)
 PROVIDES = ("row_use",)
 
 
-def install(recorder: Recorder) -> Callable[[], None]:
-    """Watch train_test_split; returns the undo."""
-    patches, guard = Patches(), guarded("splits", recorder)
-    registry = lineage.of(recorder)
+class Splits:
+    """What a split makes of the tables that it is given."""
 
-    def before(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def __init__(self, recorder: Recorder) -> None:
+        self.recorder, self.registry = recorder, lineage.of(recorder)
+
+    def before(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if not direct():
             return None
-        known = [registry.known_of(a) if wide(a) else None for a in args]
+        known = [self.registry.known_of(a) if wide(a) else None for a in args]
         for k in known:
             if k is not None and not k.source.whole and k.rows == k.source.rows:
                 k.source.kind = "made"  # what is split is the whole, so that rows which stand in it twice were there twice
         whole = next((k for k in known if k is not None and k.hashes is not None), None)
-        if len(args) == 2 and whole is known[0] and recorder.wants("row_mismatch"):
-            in_step(args[0], args[1])
+        if len(args) == 2 and whole is known[0] and self.recorder.wants("row_mismatch"):
+            self.in_step(args[0], args[1])
         return whole, known
 
-    def in_step(x: Any, y: Any) -> None:
-        told = labelled.look(x, y, registry)
-        if told is not None and recorder.once("row_mismatch", told["how"], told["line"]):
+    def in_step(self, x: Any, y: Any) -> None:
+        told = labelled.look(x, y, self.registry)
+        if told is not None and self.recorder.once("row_mismatch", told["how"], told["line"]):
             told.pop("right", None)
             where = {"file": told["file"], "line": told["line"]} if told["line"] else {}
-            recorder.fact("row_mismatch", told, stage="preprocess", **where)
+            self.recorder.fact("row_mismatch", told, stage="preprocess", **where)
 
-    def after(token: Any, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def after(self, token: Any, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         if token is None or token[0] is None:
             return
         whole, known = token
         first = known.index(whole)
-        parts = [_part(registry, result[2 * first + side], whole) for side in (0, 1)]
+        parts = [_part(self.registry, result[2 * first + side], whole) for side in (0, 1)]
         for i in range(len(args)):
             if i != first:
                 for side in (0, 1):
-                    _beside(registry, result[2 * i + side], known[i] or whole, parts[side])
-        held = registry.parts.setdefault("splits", [])
+                    _beside(self.registry, result[2 * i + side], known[i] or whole, parts[side])
+        held = self.registry.parts.setdefault("splits", [])
         if all(parts) and len(held) < 200:
             held.append((*parts, sight.origin()))
 
-    def cut(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def cut(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         groups = args[3] if len(args) > 3 else kwargs.get("groups")
-        cuts = registry.parts.setdefault("cuts", [])
+        cuts = self.registry.parts.setdefault("cuts", [])
         if type(args[0]).__name__ == "KFold" and not args[0].shuffle and len(cuts) < 100 and direct():
             cuts.append(("KFold", sight.origin()))
         if groups is not None and len(args) > 1 and direct():
-            grouping.note(registry, registry.known_of(args[1]), groups)
+            grouping.note(self.registry, self.registry.known_of(args[1]), groups)
 
+
+def install(recorder: Recorder) -> Callable[[], None]:
+    """Watch train_test_split and the splitters; returns the undo."""
+    patches, guard, splits = Patches(), guarded("splits", recorder), Splits(recorder)
     if recorder.wants(*PROVIDES):
         for cls in list(vars(sys.modules["sklearn.model_selection._split"]).values()):
             if isinstance(cls, type) and "split" in vars(cls) and cls.__module__ == "sklearn.model_selection._split":
-                patches.around(cls, "split", guard(cut))
+                patches.around(cls, "split", guard(splits.cut))
         for name in ("sklearn.model_selection._split", "sklearn.model_selection"):
             module = sys.modules.get(name)
             if module is not None and hasattr(module, "train_test_split"):
-                patches.around(module, "train_test_split", guard(before), guard(after))
+                patches.around(module, "train_test_split", guard(splits.before), guard(splits.after))
     return patches.undo
 
 
