@@ -51,7 +51,10 @@ def test_page_has_its_sections(check: Check) -> None:
 @names
 def test_fault_is_named_first(check: Check, tmp_path: Path) -> None:
     source = program(check, "Fault")
-    diagnosis = diagnosis_of(source, tmp_path)
+    for _ in range(3 if check.stage == "resources" else 1):  # what is told by looks 20 times a second can be missed on a busy machine
+        diagnosis = diagnosis_of(source, tmp_path)
+        if diagnosis["culprits"]:
+            break
     assert diagnosis["culprits"] and diagnosis["culprits"][0]["check"] == check.name, told(diagnosis)
     line = marked(source, check.name)
     if line is not None and diagnosis["culprits"][0]["place"].get("file") == "program.py":
