@@ -74,7 +74,8 @@ def evaluated_in_train_mode(evaluation: list[Fact], *, least: int = 2) -> Iterat
     told = set()
     for (process, model, file, line), facts in by_line.items():
         live = [f for f in facts if f["training"] and f["live"] and f["repeats"] < 3]
-        if len(live) < least or len(live) < len(facts) or (process, model) in told:
+        asleep = sum(1 for f in facts if not (f["training"] and f["live"]))
+        if len(live) < least or asleep or 2 * len(live) <= len(facts) or (process, model) in told:  # mostly repeats: sampling is meant
             continue
         told.add((process, model))
         first = live[0]
