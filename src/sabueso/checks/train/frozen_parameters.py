@@ -28,7 +28,7 @@ def frozen_parameters(parameters: list[Fact], *, least: int = 2) -> Iterator[Fin
     The rest of the model has to work on (or through) a random map.
     Evidence
     --------
-    Values equal to those that the initialiser drew, unchanged over at least two sampled steps in which other layers of the same model changed.
+    Values equal to those that the initialiser drew, after at least two steps in which other layers of the same model changed.
     Silent for what was loaded, trained earlier in the run, or copied into; for models that are frozen as a whole (targets, teachers); and for
     a single random layer at the input that gives at least as many numbers as it takes (random features lose nothing).
     Remedy
@@ -79,7 +79,7 @@ def frozen_parameters(parameters: list[Fact], *, least: int = 2) -> Iterator[Fin
         trained = [r for r in last["rows"] if r["changed"] or r["stepped"]]
         unheld = [r for r in idle if r["requires_grad"]]
         left_behind = bool(unheld) and all(f["orphans"] for f in facts)  # the optimizer holds the layers that were replaced: nothing may be trained at all
-        if len(facts) < least or not idle or not (trained or left_behind) or harmless(unheld or idle, last["rows"]):
+        if last["steps"] < least or not idle or not (trained or left_behind) or harmless(unheld or idle, last["rows"]):
             continue
         idle = unheld or idle
         frozen = [r for r in idle if not r["requires_grad"]]
