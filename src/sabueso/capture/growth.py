@@ -73,7 +73,10 @@ class Growth:
             if type(owner).__name__ == "_lru_cache_wrapper":
                 self._cache(name, owner)
             elif len(self.seen) < 400 or (name, id(owner)) in self.seen:
-                self.seen.setdefault((name, id(owner)), []).append((step, _measure(owner, not self.recorder.shared.get("saved_hooks"))))
+                history = self.seen.setdefault((name, id(owner)), [])
+                if history and history[-1][0] == step:  # asked twice within a step: one look
+                    history.pop()
+                history.append((step, _measure(owner, not self.recorder.shared.get("saved_hooks"))))
 
     def _cache(self, name: str, cached: Any) -> None:
         info, code = cached.cache_info(), getattr(cached.__wrapped__, "__code__", None)
@@ -93,7 +96,9 @@ class Growth:
         self.look(0.0)
         if self.looks:
             self.census(self.recorder.step or 0)
-        for (name, _), history in self.seen.items():
+        for (name, _), history in list(self.seen.items()):
+            if not history:
+                continue
             (step, before), (until, after) = history[0], history[-1]
             if after.count > before.count and len(history) >= 2 and _steady(history):
                 where = grown_at(name)

@@ -42,7 +42,7 @@ def element_loop(frame: FrameType) -> dict[str, Any] | None:
         inner = nested[first:]
         found = _judge(inner, names)
         if found is not None and not any(isinstance(x, ast.While) for x in around[around.index(inner[0]) :]):
-            return {**found, "file": absolute(frame.f_code), "line": _line(inner[-1]), "outer": _line(inner[0])}
+            return {**found, "file": absolute(frame.f_code), "line": _line(inner[-1]), "outer": _line(inner[0]), "end": inner[0].end_lineno}
     return None
 
 

@@ -27,7 +27,7 @@ MEMORY_EVERY = 0.5
 TELL = 1.0  # seconds after which what is known is told the first time; then each time after twice as long
 STALLED = 4.0  # seconds at one place with hardly any CPU time, before it is told; then each time after twice as long
 MOST_LINES = 12  # told, by CPU seconds
-LOOP_LOOKS = 8  # a line seen so often is asked whether it stands in a loop over single elements
+LOOP_CPU = 0.1  # seconds: a line that took so much, in two looks or more, is asked whether it stands in a loop over single elements
 WAITING = frozenset({"threading.py", "selectors.py", "queue.py", "connection.py", "popen_fork.py", "socket.py", "subprocess.py"})
 BACKWARD = (os.path.join("torch", "autograd", "graph.py"), os.path.join("torch", "autograd", "__init__.py"))
 LOADER = os.path.join("torch", "utils", "data", "dataloader.py")
@@ -52,6 +52,10 @@ class Spent:
     def __init__(self) -> None:
         self.own = self.all = self.train = self.rows = self.fed = 0.0
         self.looks = 0
+
+    @property
+    def hot(self) -> bool:
+        return self.all >= LOOP_CPU and self.looks >= 2
 
 
 class Sampler:
@@ -182,8 +186,8 @@ class Sampler:
         return marks, list(users), fed
 
     def _ask(self, frame: FrameType | None, users: list[Line]) -> None:
-        """Once a line has been met often: does it stand in a loop that handles one element at a time?"""
-        hot = [x for x in users[:3] if self.lines[x].looks >= LOOP_LOOKS and x not in self.loops and self.asked.get(x.code, 0) < 40]
+        """Once a line has taken its time: does it stand in a loop that handles one element at a time?"""
+        hot = [x for x in users[:3] if x not in self.loops and self.lines[x].hot and self.asked.get(x.code, 0) < 40]
         while frame is not None and hot:
             here = Line(frame.f_code, frame.f_lineno)
             if here in hot:
@@ -196,9 +200,10 @@ class Sampler:
 
     def tell(self) -> None:
         """Record what is known so far."""
-        shown = sorted(self.lines.items(), key=lambda x: -x[1].all)[:MOST_LINES]
-        shown += [x for x in sorted(self.lines.items(), key=lambda x: -x[1].own)[:MOST_LINES] if x not in shown]
-        shown += [x for x in self.lines.items() if (x[1].fed or x[0] in self.loops) and x not in shown][:MOST_LINES]
+        met = list(self.lines.items())  # at the program's end this is the main thread, and the other may be at its last look
+        shown = sorted(met, key=lambda x: -x[1].all)[:MOST_LINES]
+        shown += [x for x in sorted(met, key=lambda x: -x[1].own)[:MOST_LINES] if x not in shown]
+        shown += [x for x in met if (x[1].fed or x[0] in self.loops) and x not in shown][:MOST_LINES]
         lines = [
             {"file": absolute(k.code), "line": k.line, "function": k.code.co_name, "own": round(s.own, 3), "all": round(s.all, 3),
              "train": round(s.train, 3), "rows": round(s.rows, 3), "fed": round(s.fed, 3), "looks": s.looks, "loop": self.loops.get(k)}
