@@ -27,7 +27,7 @@ def open_run(folder: Path) -> Run:
     meta = read_meta(folder)
     try:
         with closing(_connect(folder)) as db:
-            return Run(meta, list(_facts(db)), list(_series(db)), list(_profiles(db)))
+            return Run(meta, list(facts_of(db)), list(_series(db)), list(profiles_of(db)))
     except (sqlite3.Error, ValueError, KeyError, TypeError) as error:
         raise StoreError(f"{folder / 'run.db'} is damaged ({error}); run the program again under `sabueso run`") from error
 
@@ -43,14 +43,15 @@ def own_errors(folder: Path) -> list[dict[str, Any]]:
 
 def _connect(folder: Path) -> sqlite3.Connection:
     """The sealed database; where it is not sealed the logs are still whole, and are read into memory without touching the folder."""
-    if not any(folder.glob(LOGS)) or _sealed(folder):
+    if not any(folder.glob(LOGS)) or sealed(folder):
         return sqlite3.connect(f"file:{quote(str(folder / 'run.db'))}?mode=ro", uri=True)
     writer = Writer(folder, ":memory:")
     writer.seal()
     return writer.db
 
 
-def _sealed(folder: Path) -> bool:
+def sealed(folder: Path) -> bool:
+    """Does the database hold all that the logs held?"""
     try:
         with closing(sqlite3.connect(f"file:{quote(str(folder / 'run.db'))}?mode=ro", uri=True)) as db:
             return db.execute("select 1 from meta where key='sealed'").fetchone() is not None
@@ -58,13 +59,16 @@ def _sealed(folder: Path) -> bool:
         return False
 
 
-def _facts(db: sqlite3.Connection) -> Iterator[Fact]:
-    rows = db.execute("select process,time,name,place,value from fact order by time,id")
-    for order, (process, when, name, place, value) in enumerate(rows):
+def facts_of(db: sqlite3.Connection, named: str | None = None, start: int = 0, most: int = -1) -> Iterator[Fact]:
+    """Facts in the order of time: all or those of a name; `most` of them from the one at `start` on."""
+    only = " where name = ?" if named else ""
+    rows = db.execute(f"select process,time,name,place,value from fact{only} order by time,id limit ? offset ?", (*([named] if named else []), most, start))
+    for order, (process, when, name, place, value) in enumerate(rows, start):
         yield Fact(name, json.loads(value), Place.of(json.loads(place)), order, process, when)
 
 
-def _profiles(db: sqlite3.Connection) -> Iterator[Summary]:
+def profiles_of(db: sqlite3.Connection) -> Iterator[Summary]:
+    """Profiles in the order of time."""
     rows = db.execute("select process,name,place,value from profile order by time,id")
     for order, (process, name, place, value) in enumerate(rows):
         yield Summary(name, json.loads(value), Place.of(json.loads(place)), order, process)

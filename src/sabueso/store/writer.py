@@ -68,6 +68,7 @@ class Writer:
         self._at: dict[Path, int] = {}
         self._met: set[Path] = set()
         self._series: dict[tuple[Path, int], _Open] = {}
+        self._by_number: dict[int, _Open] = {}
 
     def drain(self) -> int:
         """Move what the logs hold by now; returns the number of records. Raises sqlite3.Error or OSError."""
@@ -93,6 +94,11 @@ class Writer:
         """(step, value) of the newest point of a series that is being gathered."""
         held = [s for s in self._series.values() if s.name == name and s.steps]
         return max((s.steps[-1], s.values[-1]) for s in held) if held else None
+
+    def pending(self, number: int) -> tuple[list[int], list[float]]:
+        """(steps, values) of a series, by its number in the database, that are not in a chunk yet."""
+        held = self._by_number.get(number)
+        return (held.steps, held.values) if held is not None else ([], [])
 
     def seal(self) -> None:
         """Drain the last and write what is gathered of each series."""
@@ -124,7 +130,8 @@ class Writer:
             return
         if kind == DEFINE:
             row = self.db.execute("insert into series(process,name,place) values(?,?,?)", (process, data["n"], json.dumps(data["p"])))
-            self._series[path, data["s"]] = _Open(int(row.lastrowid or 0), data["n"])
+            opened = self._series[path, data["s"]] = _Open(int(row.lastrowid or 0), data["n"])
+            self._by_number[opened.number] = opened
         elif kind in (FACT, PROFILE):
             table = "fact" if kind == FACT else "profile"
             row_values = (process, when, data["n"], json.dumps(data["p"]), json.dumps(data["v"]))
