@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from .handmade import Handmade, Known
 from .modules import Modules
 from .trace import Made, Trace, is_plain, tensors_in
 from .watch import Watch
@@ -34,6 +35,7 @@ class Losses:
         self.watch, self.recorder = watch, watch.recorder
         self.trace: Trace = watch.parts["trace"]
         self.modules: Modules = watch.parts["modules"]
+        self.handmade = Handmade(self.trace)
         self.calls: list[tuple[Made, dict[str, Any]]] = []
         self.stretched: list[tuple[Made, dict[str, Any]]] = []
         self.softmaxes: list[Made] = []
@@ -43,6 +45,7 @@ class Losses:
 
     def clear(self) -> None:
         self.calls, self.stretched, self.softmaxes, self.sequences = [], [], [], []
+        self.handmade.clear()
 
     def module(self, module: Any, args: Any, result: Any) -> None:
         """A layer that takes axis 0 for time: what shape was it given?"""
@@ -74,6 +77,8 @@ class Losses:
             return
         if name in LOSSES and len(self.calls) < 64:
             self.loss_call(name, args, kwargs, outputs[0])
+        elif (known := self.handmade.see(name, args, kwargs, outputs[0])) is not None and len(self.calls) < 64:
+            self.hand_made(known, outputs[0])
         if name in ELEMENTWISE and len(args) > 1 and torch.is_tensor(args[0]) and torch.is_tensor(args[1]):
             self.elementwise(name, args[0], args[1], outputs[0])
         elif name in ("softmax", "log_softmax", "softmin"):
@@ -91,23 +96,38 @@ class Losses:
         made = self.trace.of(out)
         if made is None or not torch.is_tensor(prediction) or not torch.is_tensor(target):
             return
-        given = self.trace.of(prediction)
-        value: dict[str, Any] = {
-            "function": name, "reduction": kwargs.get("reduction", "mean"), "prediction": described(prediction), "target": described(target),
-            "producers": producers(given, self.modules) if given is not None else [], "grad": bool(torch.is_grad_enabled()),
-            "target_grad": bool(target.requires_grad), "weights": sorted(k for k, v in kwargs.items() if torch.is_tensor(v) and k in ("weight", "pos_weight")),
-            "ignore_index": kwargs.get("ignore_index"), "evaluating": self.watch.evaluating,
-        }  # fmt: skip
+        value = self.value(name, prediction, target, self.trace.of(prediction), kwargs)
         for key in ("log_target", "log_input", "label_smoothing", "beta", "delta"):
             if key in kwargs:
                 value[key] = kwargs[key]
         sources = self.watch.parts.get("sources")
         if sources is not None and value["target"].get("outside_unit", 0) > 0.05 and len(value["target"]["shape"]) > 1 and name.startswith("binary"):
             value["source"] = sources.source(target)
-        self.calls.append((made, value))
-        self.watch.tell("on_loss_call", LossCall(name, prediction, target, made, value))
+        self.called(LossCall(name, prediction, target, made, value))
+
+    def hand_made(self, known: Known, out: Any) -> None:
+        """A number that is a loss without a loss function being called."""
+        made = self.trace.of(out)
+        if made is not None:
+            value = self.value(known.function, known.prediction, known.target, known.source, {}) | {"handmade": True}
+            value["reduction"] = "mean" if abs(known.times - 1) < 1e-3 else "scaled"
+            self.called(LossCall(known.function, known.prediction, known.target, made, value, known.value, known.source))
+
+    def called(self, call: LossCall) -> None:
+        """Keep it until the backward, tell the others."""
+        self.calls.append((call.made, call.value))
+        self.watch.tell("on_loss_call", call)
         if self.watch.evaluating and not torch.is_grad_enabled():
-            self.fact("loss_call_evaluation", "loss_call", value | {"in_loss": False}, made)
+            self.fact("loss_call_evaluation", "loss_call", call.value | {"in_loss": False}, call.made)
+
+    def value(self, name: str, prediction: Any, target: Any, given: Made | None, kwargs: Any) -> dict[str, Any]:
+        """The fact `loss_call`."""
+        return {
+            "function": name, "reduction": kwargs.get("reduction", "mean"), "prediction": described(prediction), "target": described(target),
+            "producers": producers(given, self.modules) if given is not None else [], "grad": bool(torch.is_grad_enabled()),
+            "target_grad": bool(target.requires_grad), "weights": sorted(k for k, v in kwargs.items() if torch.is_tensor(v) and k in ("weight", "pos_weight")),
+            "ignore_index": kwargs.get("ignore_index"), "evaluating": self.watch.evaluating,
+        }  # fmt: skip
 
     def elementwise(self, name: str, a: Any, b: Any, out: Any) -> None:
         """An operation whose result is larger than both of its operands."""
@@ -182,10 +202,15 @@ class Losses:
 
 
 class LossCall:
-    """What hangs on on_loss_call gets: `function`, `prediction` and `target` (tensors: do not keep them), `made`, `value` (the fact)."""
+    """What hangs on on_loss_call gets: `function`, `prediction` and `target` (tensors: do not keep them), `made`, `value` (the fact).
 
-    def __init__(self, function: str, prediction: Any, target: Any, made: Made, value: dict[str, Any]) -> None:
-        self.function, self.prediction, self.target, self.made, self.value = function, prediction, target, made, value
+    For a hand-made loss `mean` is what the function gives (the number at hand may be a sum, or the half), and `source` the prediction's record.
+    """
+
+    def __init__(
+        self, function: str, prediction: Any, target: Any, made: Made, value: dict[str, Any], mean: float | None = None, source: Made | None = None
+    ) -> None:
+        self.function, self.prediction, self.target, self.made, self.value, self.mean, self.source = function, prediction, target, made, value, mean, source
 
 
 def chain(made: Made | None) -> list[Made]:

@@ -24,7 +24,7 @@ class Targets:
     def __init__(self, function: str, call: dict[str, Any], line: Line | None) -> None:
         self.function, self.line = function, line
         self.settings = {k: call[k] for k in ("label_smoothing", "ignore_index", "beta", "delta") if call.get(k) is not None}
-        self.plain = call["reduction"] == "mean" and not call["weights"]
+        self.plain = call["reduction"] in ("mean", "scaled") and not call["weights"]
         self.batches = self.count = 0
         self.classes: torch.Tensor | None = None
         self.sum: torch.Tensor | None = None
