@@ -67,14 +67,18 @@ class Recount:
 
     def loss_call(self, call: Any) -> None:
         """A loss function was called in a sampled step: gather its targets."""
-        if self.watch.evaluating or not call.value["grad"] or not is_plain(call.target) or not is_plain(call.prediction):
+        if not is_plain(call.target) or not is_plain(call.prediction):
+            return
+        if self.watch.evaluating:
+            self.evaluated_loss(call)
+        if self.watch.evaluating or not call.value["grad"]:
             return
         key = call.function, call.made.line, tuple(call.prediction.shape[1:])
         targets = self.targets.setdefault(key, Targets(call.function, call.value, call.made.line))
         targets.add(call.prediction.detach(), call.target.detach())
         loss = call.made.ref()
         if loss is not None and loss.numel() == 1:
-            self.calls.append((targets, call.made, float(loss.detach())))
+            self.calls.append((targets, call.made, float(loss.detach()) if call.mean is None else call.mean))
 
     def backward(self, tensors: tuple[Any, ...], _: Any) -> None:
         """Which of the calls make up this loss, and how large a part of it they are."""
@@ -121,7 +125,24 @@ class Recount:
                 return
             site = self.sites[key] = Site(len(self.sites), self.watch.parts["modules"].label(root), line)
         self.dirty = True
+        self.watch.at_next("before_step", PART, self.flush)
         self.waiting = Call(site, self.watch.parts["trace"].of(out), out.detach(), given)
+
+    def evaluated_loss(self, call: Any) -> None:
+        """A loss of an evaluation tells the target that goes with the prediction; where no module made that, it is all that tells of the pass."""
+        made, waiting = call.source or self.watch.parts["trace"].of(call.prediction), self.waiting
+        if waiting is not None:
+            if made is not None and any(m is waiting.made for m in made.ancestors(NEAR)):
+                self.score(waiting, call.target)
+            return
+        if made is None or not (made.lost or made.grad) or any(m.module is not None for m in made.ancestors(300)) or not self.targets:
+            return
+        key, line = called_at()
+        if key in self.sites or len(self.sites) < MOST_SITES:
+            site = self.sites.setdefault(key, Site(len(self.sites), None, line))
+            self.dirty = True
+            self.watch.at_next("before_step", PART, self.flush)
+            self.score(Call(site, made, call.prediction.detach(), None), call.target)
 
     def operation(self, name: str, func: Any, args: Any, kwargs: Any, result: Any, outputs: list[Any]) -> None:
         """Is the waiting prediction compared with something, or does it leave torch?"""
@@ -230,5 +251,4 @@ def install(watch: Watch) -> None:
     watch.hang("on_forward", PART, recount.forward)
     watch.hang("on_evaluation", PART, recount.evaluated)
     watch.hang("on_operation", PART, recount.operation)
-    watch.hang("before_step", PART, recount.flush)
     watch.recorder.at_exit(recount.last_words)
