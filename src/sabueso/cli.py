@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from . import __version__, config
+from .commands import Group
 from .errors import SabuesoError, UsageError
 from .launch.program import watch_program
 from .launch.supervise import end_like
@@ -41,7 +42,7 @@ select = click.option("--select", multiple=True, metavar="NAME", help="Ask only 
 ignore = click.option("--ignore", multiple=True, metavar="NAME", help="Leave these checks out.")
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="sabueso")
 def cli() -> None:
     """sabueso names the culprit: the stage, step, module, column and line where the trouble of an AI pipeline began."""

@@ -80,7 +80,7 @@ class Waker:
                 continue
             try:
                 if self.recorder.once("library", name):
-                    self.recorder.fact("library", {"name": name, "version": str(getattr(sys.modules.get(library), "__version__", ""))})
+                    self.recorder.fact("library", {"name": name, "version": _version(library), "library": library})
                 module = importlib.import_module(f"{__name__}.{name}")
                 self._undo[name] = module.install(self.recorder)
             except Exception as error:
@@ -99,6 +99,12 @@ class Waker:
                     _after(spec.loader, lambda: self.wake(fullname))
                 return spec
         return None
+
+
+def _version(library: str) -> str:
+    """Of the module, or of the package that it is in."""
+    held = [sys.modules.get(library), sys.modules.get(library.partition(".")[0])]
+    return next((str(m.__version__) for m in held if hasattr(m, "__version__")), "")
 
 
 def _after(loader: object, call: Callable[[], None]) -> None:

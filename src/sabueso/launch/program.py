@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -21,6 +22,7 @@ from .target import Target
 def begin(target_command: list[str], name: str, settings: Config) -> tuple[Path | None, str | None]:
     """A run folder to record into. If none can be written: one in the temporary directory, or none at all, and what to say of it."""
     meta = {"command": target_command, "cwd": os.getcwd(), "started": time.time(), "sabueso": __version__}
+    meta |= {"python": sys.version.split()[0], "machine": f"{sys.platform}, {os.cpu_count()} processors"}
     try:
         return create_folder(settings.home(), name, meta), None
     except OSError as error:

@@ -120,9 +120,8 @@ class Browser:
         """A heat map of series (number, label); all are read in one query."""
         with self._lock:
             held: dict[int, list[bytes]] = {number: [] for number, _ in rows}
-            for number, points in self._db.execute(
-                "select series, points from chunk where series in (select id from series where name = ?) order by rowid", (name,)
-            ):
+            asked = "select series, points from chunk where series in (select id from series where name = ?) order by rowid"
+            for number, points in self._db.execute(asked, (name,)):
                 if number in held:
                     held[number].append(points)
             return heat(name, [(label, *self._joined(held[number], number)) for number, label in rows], most_rows, most_columns)

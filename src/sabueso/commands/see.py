@@ -1,0 +1,63 @@
+"""`sabueso report` and `sabueso ui`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from .. import config, wiring
+from ..catalogue import Check
+from ..checks import catalogue
+from ..diagnoses import Diagnosis
+from ..errors import UsageError
+from ..store.browse import Browser
+from ..store.layout import find_run
+
+try:
+    from ..show.pages import report as pages
+except ImportError as error:  # the base install is light
+    raise UsageError(f"{error.name} is not installed: pip install 'sabueso[ui]' brings what pages need") from error
+
+where = click.option("--dir", "dir_", metavar="DIR", help="Where runs lie (default .sabueso/runs, or $SABUESO_HOME/runs).")
+
+
+@click.command()
+@click.argument("name", required=False, metavar="[RUN]")
+@where
+@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Where to write it (default RUN.html; - for stdout).")
+def report(name: str | None, dir_: str | None, output: Path | None) -> None:
+    """Write a run as one HTML file that opens anywhere and loads nothing: the newest run, or the one named."""
+    settings = config.load()
+    settings.dir = dir_ or settings.dir
+    folder = find_run(settings.home(), name)
+    text = written(folder, settings)
+    if str(output) == "-":
+        sys.stdout.write(text)
+        return
+    target = output or Path(f"{folder.name}.html")
+    try:
+        target.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{target} can't be written ({error.strerror or error}); write elsewhere with -o") from error
+    click.echo(f"{target} ({len(text.encode()) / 1000:.0f} KB)")
+
+
+def written(folder: Path, settings: config.Config) -> str:
+    """The report of a run folder."""
+    browser = Browser(folder)
+    try:
+        return pages.render(told(folder, settings), browser, *known(catalogue()))
+    finally:
+        browser.close()
+
+
+def told(folder: Path, settings: config.Config) -> Diagnosis:
+    """The diagnosis as it was told, or by today's rules where none was kept."""
+    return wiring.kept(folder) or wiring.diagnose_run(folder, settings.chosen(catalogue()), settings)
+
+
+def known(checks: dict[str, Check]) -> tuple[dict[str, tuple[str, ...]], dict[str, str]]:
+    """(evidence names, what it means) of each check: what a page says beside a finding."""
+    return {n: c.needs + c.uses for n, c in checks.items()}, {n: c.sections.get("What it means", c.sections[""]) for n, c in checks.items()}

@@ -1,0 +1,106 @@
+"""Signals: which series are curves, which are rows of a layer x step heat map, and which of them show what a culprit is about."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ...findings import Finding
+from ...vocabulary import VOCABULARY
+
+if TYPE_CHECKING:
+    from ...store.browse import Browser, Listed
+
+LAYERED = 3  # series of one name at this many modules or tensors and more are a heat map
+FIRST = ("train_loss", "evaluation_error", "gradient_norm", "learning_rate", "logged")
+HIDDEN = ("rows", "trained")  # what an evaluation's recount notes beside its errors
+USUAL = ("train_loss", "gradient_norm", "evaluation_error")
+MOST_STRIP = 3
+
+
+@dataclass(slots=True)
+class Map:
+    """Series of one name by layer: `rows` are (number of the series, label)."""
+
+    name: str
+    unit: str
+    meaning: str
+    rows: list[tuple[int, str]] = field(default_factory=list)
+    points: int = 0
+    nonfinite: int = 0
+
+
+@dataclass(slots=True)
+class Signals:
+    """What the signals screen shows."""
+
+    curves: list[Listed]
+    maps: list[Map]
+
+    @property
+    def empty(self) -> bool:
+        return not (self.curves or self.maps)
+
+
+def sorted_out(listing: list[Listed]) -> Signals:
+    """Curves and heat maps; a series with no point is neither."""
+    held = [s for s in listing if s.count and not (s.name == "evaluation_error" and s.place.tensor in HIDDEN)]
+    by_name: dict[str, list[Listed]] = defaultdict(list)
+    for s in held:
+        by_name[s.name].append(s)
+    layered = {n for n, found in by_name.items() if n not in FIRST and len({label(s) for s in found}) >= LAYERED}
+    curves = [s for s in held if s.name not in layered]
+    rank = lambda s: (FIRST.index(s.name) if s.name in FIRST else len(FIRST), s.name, s.number)  # noqa: E731
+    return Signals(sorted(curves, key=rank), [_map(n, by_name[n]) for n in sorted(layered)])
+
+
+def _map(name: str, found: list[Listed]) -> Map:
+    term = VOCABULARY.get(name)
+    return Map(
+        name, term.unit if term else "", term.meaning if term else "", [(s.number, label(s)) for s in found],
+        sum(s.count for s in found), sum(s.nonfinite for s in found),
+    )  # fmt: skip
+
+
+def label(listed: Listed) -> str:
+    """What tells a series from others of its name."""
+    place = listed.place
+    return place.tensor or place.module or place.estimator or (f"rank {place.rank}" if place.rank is not None else "")
+
+
+def title(listed: Listed) -> str:
+    """The name of a curve on the screen."""
+    words = listed.name.replace("_", " ")
+    if listed.name == "logged":
+        return listed.place.tensor or words
+    more = [p for p in (listed.place.tensor, listed.place.module, listed.place.estimator) if p and p not in ("evaluation 0",)]
+    return words + (f" · {' · '.join(dict.fromkeys(more))}" if more else "")
+
+
+def strip(finding: Finding | None, needs: dict[str, tuple[str, ...]], signals: Signals, listing: list[Listed]) -> list[Listed]:
+    """The two or three series that a culprit is about: what its check reads, at its place, then the usual ones."""
+    held = [s for s in listing if s.count > 1 and not (s.name == "evaluation_error" and s.place.tensor in HIDDEN)]
+    asked = needs.get(finding.check, ()) if finding else ()
+    near = [s for s in held if s.name in asked and _at(s, finding)]
+    usual = [s for name in USUAL for s in held if s.name == name]
+    chosen: dict[tuple[str, str], Listed] = {}
+    for s in [*sorted(near, key=lambda s: -s.nonfinite), *usual]:
+        if len(chosen) < MOST_STRIP and sum(1 for n, _ in chosen if n == s.name) < (2 if s in near else 1):
+            chosen.setdefault((s.name, label(s)), s)
+    return list(chosen.values())
+
+
+def _at(listed: Listed, finding: Finding | None) -> bool:
+    """Is a series of the very module or tensor of a finding, or of none at all?"""
+    if finding is None:
+        return False
+    place, own = finding.place, listed.place
+    if own.tensor is None and own.module is None or listed.name in FIRST:
+        return True
+    return (place.tensor is not None and own.tensor == place.tensor) or (place.module is not None and own.module == place.module)
+
+
+def chart(browser: Browser, listed: Listed, onset: int | None = None, buckets: int = 200) -> dict[str, Any]:
+    """One curve for the template, with the drawing of it that needs no script."""
+    return {"listed": listed, "title": title(listed), "curve": browser.curve(listed.number, buckets), "onset": onset, "id": f"signal-{listed.number}"}
