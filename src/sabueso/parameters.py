@@ -61,6 +61,25 @@ def cut_off(parameters: list[Fact], least: int) -> list[list[tuple[Fact, Row]]]:
     return list(by_cut.values())
 
 
+def departed(parameters: list[Fact], least: int) -> list[list[tuple[Fact, Row]]]:
+    """Parameters that are held and never get a gradient, since what is made with them leaves torch in every sampled step, by the line of that."""
+    rows: dict[tuple[int, str, str], list[tuple[Fact, Row]]] = defaultdict(list)
+    for fact in parameters:
+        for row in fact["rows"]:
+            rows[fact.process, fact["model"], row["path"]].append((fact, row))
+    by_line: dict[tuple[Any, ...], list[tuple[Fact, Row]]] = defaultdict(list)
+    for seen in rows.values():
+        fact, row = seen[-1]
+        if len(seen) >= least and all(r["optimizer"] is not None and r["requires_grad"] and r.get("left") and idle(r) for _, r in seen):
+            by_line[fact.process, fact["model"], tuple(row["left"])].append((fact, row))
+    return list(by_line.values())
+
+
+def idle(row: Row) -> bool:
+    """Did no loss depend on it, and nothing change it?"""
+    return bool(row["untouched"]) and not any(row[k] for k in ("reached", "used", "stepped", "changed"))
+
+
 def shared_module(paths: list[str]) -> str | None:
     """The module that holds all of the parameters."""
     common: list[str] = []

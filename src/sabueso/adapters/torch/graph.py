@@ -17,6 +17,7 @@ PART = "graph"
 MOST_PARAMETERS = 240  # of a model told
 TIMES = 6  # how often a model's parameters are told
 MOST_PAIRS = 40  # of models and optimizers told
+MOST_FRESH = 8
 MOST_NODES = 20_000  # of a backward graph walked
 
 
@@ -36,11 +37,13 @@ class Graph:
         self.before: dict[int, Any] = {}
         self.call_lines: dict[int, Line | None] = {}
         self.fed: dict[int, bool] = {}  # cuts behind which trained layers go on
-        self.told: dict[tuple[int, int], int] = {}
+        self.told: dict[tuple[int, int, int], int] = {}
         self.unheld: dict[int, tuple[Any, Line | None]] = {}
         self.line: Line | None = None
         self.took_part: dict[int, Any] = {}  # parameters that a loss depended on, with or without a gradient
         self.frozen_at: dict[int, Line | None] = {}
+        self.versions: dict[int, list[int]] = {}  # of a root: sets of parameters that it has had
+        self.fresh = 0  # times that new parameters in the midst of training made a step worth a look
 
     def initialise(self, name: str) -> Any:
         """The hook behind a function of torch.nn.init."""
@@ -55,6 +58,9 @@ class Graph:
     def remember(self, tensor: Any, name: str, narrows: bool | None = None) -> None:
         """An initialiser wrote a tensor."""
         self.initialised[id(tensor)] = (weakref.ref(tensor), name, sample(tensor), narrows)
+        if self.watch.backwards and not self.watch.armed and not self.watch.evaluating and self.fresh < MOST_FRESH:
+            self.fresh += 1
+            self.watch.arm()
 
     def freeze(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Tensor.requires_grad_ or Module.requires_grad_ begins: the person's line, should it freeze."""
@@ -147,12 +153,9 @@ class Graph:
     def step(self, optimizer: Any) -> None:
         """After a step: tell the parameters of each model that was called."""
         held = self.steps.held(optimizer)
-        if held.steps in (1, 8) or self.watch.armed:
-            for p in held.parameters:
-                if p.grad is not None:
-                    self.stepped[id(p)] = held.steps
-        if not self.watch.armed:
-            return
+        for p in held.parameters:
+            if p.grad is not None:
+                self.stepped[id(p)] = held.steps
         for root in list(self.called.values()):
             if any(p is q for p in list(root.parameters())[:400] for q in held.parameters[:1]) or not self.owner(root):
                 self.tell(root, held)
@@ -164,7 +167,8 @@ class Graph:
 
     def tell(self, root: Any, stepping: Any) -> None:
         """The fact `parameters` of one model."""
-        key = (id(root), stepping.number)
+        version = self.version(root)
+        key = (id(root), stepping.number, version)
         self.told[key] = self.told.get(key, 0) + 1
         if self.told[key] > TIMES or len(self.told) > MOST_PAIRS:
             return
@@ -172,14 +176,32 @@ class Graph:
         rows = []
         for path, p in list(root.named_parameters())[:MOST_PARAMETERS]:
             rows.append(self.row(path, p, owners))
+        self.departed(rows, root)
         own = {id(p) for p in root.parameters()}
         hidden = [self.row(f"(hidden) {tuple(r().shape)}", r(), owners) | {"line": line.told if line else None}
                   for i, (r, line) in self.unheld.items() if i not in own and r() is not None][:20]  # fmt: skip
         value = {"model": self.modules.label(root), "class": type(root).__name__, "optimizer": stepping.number, "steps": stepping.steps,
-                 "built": self.modules.line_of(root), "called": line.told if (line := self.call_lines.get(id(root))) else None,
+                 "version": version, "built": self.modules.line_of(root), "called": line.told if (line := self.call_lines.get(id(root))) else None,
                  "optimizer_line": stepping.line.told if stepping.line else None,
                  "optimizer_count": len(stepping.parameters), "orphans": self.orphans(stepping, own), "hidden": hidden, "rows": rows}  # fmt: skip
         self.recorder.fact("parameters", value, step=self.watch.step, module=value["model"], **(self.line.place if self.line else {}))
+
+    def version(self, root: Any) -> int:
+        """How many sets of parameters the model had before this one: layers may be replaced while it is trained."""
+        known, now = self.versions.setdefault(id(root), []), hash(tuple(id(p) for p in root.parameters()))
+        if now not in known:
+            known.append(now)
+        return known.index(now)
+
+    def departed(self, rows: list[dict[str, Any]], root: Any) -> None:
+        """For parameters without a part in the loss: the line at which what was made with them left torch."""
+        paths = {id(p): path for path, p in root.named_parameters()}
+        open_rows = {r["name"]: r for r in rows if not r["reached"] and not r["used"]}
+        for made, line in self.trace.exits if open_rows else ():
+            for m in made.ancestors():
+                row = open_rows.get(paths.get(id(m.ref()), "")) if m.op == "parameter" and m.ref() is not None else None
+                if row is not None and line is not None:
+                    row.setdefault("left", line.told)
 
     def orphans(self, held: Any, own: set[int]) -> int:
         """Parameters that the optimizer holds and no known model has: what is left of replaced layers."""
@@ -191,8 +213,9 @@ class Graph:
         now, was = sample(p), self.before.get(id(p))
         known = self.initialised.get(id(p))
         initialiser = known[1] if known is not None and known[0]() is p else None
-        path = path.removeprefix("_torch_params.").replace("/", ".")  # as Keras names them
-        row = {"path": path, "shape": list(p.shape), "requires_grad": p.requires_grad, "optimizer": owners.get(id(p)), "reached": id(p) in self.reached,
+        own, path = path, path.removeprefix("_torch_params.").replace("/", ".")  # as Keras names them
+        row = {"path": path, "name": own, "shape": list(p.shape),
+               "requires_grad": p.requires_grad, "optimizer": owners.get(id(p)), "reached": id(p) in self.reached,
                "used": id(p) in self.cuts, "gradient": gradient_state(p), "initialiser": initialiser, "stepped": self.stepped.get(id(p), 0),
                "changed": None if was is None or now is None else now != was,
                "untouched": bool(initialiser and now is not None and known is not None and known[2] is not None
@@ -311,6 +334,6 @@ def install(watch: Watch) -> None:
     watch.around(PART, torch.nn.Module, "requires_grad_", graph.freeze)
     watch.hang("on_forward", PART, graph.forward)
     watch.hang("on_backward", PART, graph.backward, sampled=True)
-    watch.hang("after_step", PART, graph.step)
+    watch.hang("after_step", PART, graph.step, sampled=True)
     watch.hang("on_arm", PART, graph.clear)
     watch.hang("on_disarm", PART, graph.clear)

@@ -22,6 +22,7 @@ SKIPPED = frozenset({"__get__", "__set__", "__delete__", "size", "dim", "numel",
 
 
 LEAVES = frozenset({"numpy", "tolist", "array"})
+SINGLE = frozenset({"item", "__float__", "__int__", "__bool__"})
 RETURNS = frozenset({"tensor", "as_tensor", "from_numpy", "asarray", "Tensor", "FloatTensor"})
 
 
@@ -63,11 +64,12 @@ class Trace:
         self.count = 0
         self.order: list[Made] = []
         self.left: list[tuple[Made, Any]] = []  # tensors that left torch as an array or a list, with a few of their values
+        self.exits: list[tuple[Made, Line | None]] = []  # all that left torch, with the line, single numbers too
         self.no_grad_line: Line | None = None  # where gradients were last turned off in this step
 
     def clear(self) -> None:
         """Forget the step."""
-        self.made, self.order, self.left, self.count = {}, [], [], 0
+        self.made, self.order, self.left, self.exits, self.count = {}, [], [], [], 0
         self.stack.clear()
 
     # ---- modules
@@ -123,6 +125,9 @@ class Trace:
         outputs = tensors_in(result)
         if name in LEAVES and sources:
             self.leaves(sources[0])
+            self.exit(sources[0])
+        elif getattr(func, "__name__", "") in SINGLE and sources:
+            self.exit(sources[0])
         elif name in RETURNS and not sources and outputs and self.left:
             sources = self.returned(outputs[0])
         for tensor in outputs:
@@ -145,6 +150,12 @@ class Trace:
         made = self.of(tensor)
         if made is not None and (made.grad or made.lost) and len(self.left) < 32 and is_plain(tensor) and tensor.numel() > 1:
             self.left.append((made, few(tensor)))
+
+    def exit(self, tensor: Any) -> None:
+        """Its numbers go where no gradient follows."""
+        made = self.of(tensor)
+        if made is not None and (made.grad or made.lost) and len(self.exits) < 64:
+            self.exits.append((made, here(2)))
 
     def returned(self, tensor: Any) -> list[Any]:
         """What a tensor made of an array or a list was before, if it left torch in this step."""

@@ -70,9 +70,9 @@ def frozen_parameters(parameters: list[Fact], *, least: int = 2) -> Iterator[Fin
     ----------
     PyTorch tutorial on fine-tuning ("parameters of newly constructed modules have requires_grad=True by default").
     """
-    by_model: dict[tuple[int, str, int], list[Fact]] = defaultdict(list)
+    by_model: dict[tuple[int, str, int, int], list[Fact]] = defaultdict(list)
     for fact in parameters:
-        by_model[fact.process, fact["model"], fact["optimizer"]].append(fact)
+        by_model[fact.process, fact["model"], fact["optimizer"], fact.get("version") or 0].append(fact)
     for facts in by_model.values():
         last = facts[-1]
         idle = idle_rows(facts)

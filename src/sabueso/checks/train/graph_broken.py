@@ -9,7 +9,8 @@ from typing import Any
 from ...catalogue import check
 from ...events import Fact
 from ...findings import Finding
-from ...parameters import cut_off, shared_module
+from ...gradient_cuts import left, lookups, whole
+from ...parameters import cut_off, departed, idle, shared_module
 from ...places import Place
 
 LEADS_TO = ("not-learning", "underfitting", "frozen-parameters", "missing-step", "learning-rate-too-low", "vanishing-gradient", "symmetric-init")
@@ -69,7 +70,9 @@ def graph_broken(parameters: list[Fact] | None = None, graph_cut: list[Fact] | N
     """
     for found in cut_off(parameters or [], least):
         yield told(found)
-    yield from apart(parameters or [], least)
+    gone = departed(parameters or [], least)
+    yield from map(left, gone)
+    yield from () if gone else apart(parameters or [], least)
     yield from whole(graph_cut or [])
     yield from lookups(graph_cut or [])
 
@@ -102,7 +105,7 @@ def apart(parameters: list[Fact], least: int) -> Iterator[Finding]:
     for (_, model), facts in by_model.items():
         rows = [r for f in facts for r in f["rows"]]
         held = all(r["optimizer"] is not None and r["requires_grad"] for r in rows)
-        if len(facts) < least or not rows or not held or any(r["reached"] or r["used"] or r["stepped"] or r["changed"] or not r["untouched"] for r in rows):
+        if len(facts) < least or not rows or not held or not all(map(idle, rows)):
             continue
         file, line = facts[0].get("called") or (facts[0].place.file, facts[0].place.line)
         yield Finding(
@@ -114,37 +117,5 @@ def apart(parameters: list[Fact], least: int) -> Iterator[Finding]:
             ],  # fmt: skip
             remedy="keep the output a tensor of torch up to the loss",
             confidence=0.9,
-            verified="fact",
-        )
-
-
-def whole(cuts: list[Fact]) -> Iterator[Finding]:
-    """A loss that depends on no parameter at all."""
-    for fact in cuts:
-        if not fact.get("whole"):
-            continue
-        made = f"after `{fact['operation']}`" if fact["operation"] else "made anew as a leaf"
-        yield Finding(
-            says=f"the loss is cut off from every parameter ({made}), so backward reaches none",
-            place=Place(stage="train", file=fact.place.file, line=fact.place.line, step=fact.place.step, module=(fact["models"] or [None])[0]),
-            evidence=[("parameters that the loss reaches", 0, "those of " + ", ".join(fact["models"][:3]))],
-            remedy="compute the loss from the model's output with torch operations, without item(), numpy(), detach() or no_grad",
-            confidence=0.9,
-            verified="fact",
-        )
-
-
-def lookups(cuts: list[Fact]) -> Iterator[Finding]:
-    """A nearest entry is looked up, and nothing carries the gradient past the look-up."""
-    for fact in [f for f in cuts if f.get("lookup")][:1]:
-        yield Finding(
-            says=f"the look-up of the nearest entry (`{fact['operation']}`) lets no gradient through: what lies before it is not trained by the loss behind it",
-            place=Place(stage="train", file=fact.place.file, line=fact.place.line, step=fact.place.step, module=fact.place.module),
-            evidence=[
-                ("paths by which a gradient of the output reaches what was looked up", 0, "at least 1"),
-                ("sampled steps in which it was so", sum(bool(f.get("lookup")) for f in cuts), 0),
-            ],  # fmt: skip
-            remedy="pass the gradient straight through: `q = z + (q - z).detach()`",
-            confidence=0.85,
             verified="fact",
         )

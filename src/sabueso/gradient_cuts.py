@@ -1,0 +1,61 @@
+"""Gradient cuts: how a path that no gradient comes back on is told: out of torch, a whole loss, a look-up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from .events import Fact
+from .findings import Finding
+from .parameters import shared_module
+from .places import Place
+
+
+def left(found: list[tuple[Fact, dict[str, Any]]]) -> Finding:
+    """Parameters whose work leaves torch."""
+    fact, row = found[0]
+    module = shared_module([r["path"] for _, r in found]) or fact["model"]
+    file, line = row["left"]
+    return Finding(
+        says=f"what `{module}` gives leaves torch in line {line} (NumPy, a list, a single number): no gradient comes back",
+        place=Place(stage="train", file=file, line=line, step=0, module=module),
+        evidence=[
+            (f"parameters of `{module}` that the optimizer holds and that no loss depends on", len(found), 0),
+            ("sampled steps in which they were used and got no gradient", "all", 0),
+        ],
+        remedy=f"compute in torch what line {line} computes outside, so that the gradient can go back",
+        confidence=0.93,
+        verified="fact",
+    )
+
+
+def whole(cuts: list[Fact]) -> Iterator[Finding]:
+    """A loss that depends on no parameter at all."""
+    for fact in cuts:
+        if not fact.get("whole"):
+            continue
+        made = f"after `{fact['operation']}`" if fact["operation"] else "made anew as a leaf"
+        yield Finding(
+            says=f"the loss is cut off from every parameter ({made}), so backward reaches none",
+            place=Place(stage="train", file=fact.place.file, line=fact.place.line, step=fact.place.step, module=(fact["models"] or [None])[0]),
+            evidence=[("parameters that the loss reaches", 0, "those of " + ", ".join(fact["models"][:3]))],
+            remedy="compute the loss from the model's output with torch operations, without item(), numpy(), detach() or no_grad",
+            confidence=0.9,
+            verified="fact",
+        )
+
+
+def lookups(cuts: list[Fact]) -> Iterator[Finding]:
+    """A nearest entry is looked up, and nothing carries the gradient past the look-up."""
+    for fact in [f for f in cuts if f.get("lookup")][:1]:
+        yield Finding(
+            says=f"the look-up of the nearest entry (`{fact['operation']}`) lets no gradient through: what lies before it is not trained by the loss behind it",
+            place=Place(stage="train", file=fact.place.file, line=fact.place.line, step=fact.place.step, module=fact.place.module),
+            evidence=[
+                ("paths by which a gradient of the output reaches what was looked up", 0, "at least 1"),
+                ("sampled steps in which it was so", sum(bool(f.get("lookup")) for f in cuts), 0),
+            ],  # fmt: skip
+            remedy="pass the gradient straight through: `q = z + (q - z).detach()`",
+            confidence=0.85,
+            verified="fact",
+        )
