@@ -27,7 +27,8 @@ MAY = {  # folder -> folders of ours that it may import, itself and the nouns be
     "replay": {"capture", "store"},
     "data": {"capture", "adapters", "checks", "config", "show", "wiring"},
     "battery": {"capture"},
-    "commands": {"store", "show", "checks", "wiring", "config", "serve", "exchange"},
+    "serve": {"store", "show"},
+    "commands": {"data", "store", "show", "checks", "wiring", "config", "serve", "exchange"},
     "launch": {"capture", "store", "adapters", "config", "replay"},
 }
 LAZY = {  # documented cases of an import of ours inside a function

@@ -21,7 +21,8 @@ class Check:
     """A fault that can be recognised: a pure function of evidence.
 
     `needs` are the evidence names that it can't do without, `uses` those that it takes when there are any (parameters whose default is
-    None), `settings` its thresholds. `leads_to` names the faults that it is known to cause.
+    None), `settings` its thresholds. `leads_to` names the faults that it is known to cause. Where there is evidence of those in `instead`,
+    the needed is not missed.
     """
 
     name: str
@@ -34,10 +35,11 @@ class Check:
     function: Callable[..., Iterable[Finding]]
     doc: str
     sections: dict[str, str] = field(default_factory=dict)
+    instead: tuple[str, ...] = ()
 
     def missing(self, run: Run) -> list[str]:
         """The needed evidence that the run lacks."""
-        return [n for n in self.needs if not of_run(run, n)]
+        return [] if any(of_run(run, n) for n in self.instead) else [n for n in self.needs if not of_run(run, n)]
 
     def ask(self, run: Run, settings: dict[str, Any] | None = None) -> list[Finding]:
         """Run the check: its findings, with name, stage and severity filled in. Call only if nothing is missing."""
@@ -53,8 +55,10 @@ class Check:
         return Blind(self.name, missing, "; ".join(dict.fromkeys(VOCABULARY[n].cure for n in missing)))
 
 
-def check(*, stage: str, severity: str = "error", leads_to: tuple[str, ...] = ()) -> Callable[[Callable[..., Iterable[Finding]]], Check]:
-    """Make a Check of a function named for the fault.
+def check(
+    *, stage: str, severity: str = "error", leads_to: tuple[str, ...] = (), instead: tuple[str, ...] = ()
+) -> Callable[[Callable[..., Iterable[Finding]]], Check]:
+    """Make a Check of a function named for the fault. Evidence named in `instead` does as well as all that it needs.
 
     Parameters without default are evidence that it needs; those with default None and a name of the vocabulary are evidence that it
     uses when there is any; other defaults are settings. Raises TypeError for a parameter that is neither.
@@ -74,7 +78,7 @@ def check(*, stage: str, severity: str = "error", leads_to: tuple[str, ...] = ()
             raise TypeError(f"{function.__name__} asks for evidence that vocabulary.py does not name: {', '.join(unknown)}")
         doc = inspect.cleandoc(function.__doc__ or "")
         name = function.__name__.replace("_", "-")
-        return Check(name, stage, severity, leads_to, tuple(needs), tuple(uses), settings, function, doc, sections_of(doc))
+        return Check(name, stage, severity, leads_to, tuple(needs), tuple(uses), settings, function, doc, sections_of(doc), instead)
 
     return make
 

@@ -12,6 +12,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 
@@ -93,6 +95,61 @@ def share(a: float, n: float, b: float, m: float, least: float = LEAST) -> float
     w = both / rows
     chi2 = (b / m - a / n) ** 2 / (w * (1 - w)) * n * m / rows
     return noncentral_chi2(chi2, 1, least**2 * n * m / rows)
+
+
+DRIFTED, SAME, TOO_FEW = "drifted", "same", "too few rows to tell"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The answer on one column beside others: what was found, the interval of the effect, and the effect that these rows would have shown."""
+
+    answer: str
+    p: float
+    effect: float
+    low: float
+    high: float
+    visible: float
+
+
+def verdicts(found: Sequence[tuple[Moved, float, float]], q: float = 0.01, care: float = 0.2, least: float = LEAST) -> list[Verdict]:
+    """Decide on the columns of one table together: (what moved, rows of the reference, rows now) each.
+
+    A column is drifted where a false discovery rate of q lets it through; one that is not, in so few rows that a move of `care` standard
+    deviations would more often be missed than seen, is not called the same.
+    """
+    yes = rejected([m.p for m, _, _ in found], q)
+    made = []
+    for (moved, n, m), drifted in zip(found, yes):
+        weight = n * m / (n + m) if n and m else 0.0
+        visible = least + normal_quantile(q / max(len(found), 1)) / math.sqrt(weight) if weight else math.inf
+        answer = DRIFTED if drifted else SAME if visible <= care else TOO_FEW
+        made.append(Verdict(answer, moved.p, moved.effect, *interval(moved, weight), visible))
+    return made
+
+
+def interval(moved: Moved, weight: float) -> tuple[float, float]:
+    """95 per cent of the effect: from the variance 2 (df + 2 lambda) of a noncentral chi-square, of which lambda is the effect's square by weight."""
+    if not weight:
+        return 0.0, math.inf
+    df, centre = max(len(moved.parts), 1), moved.effect**2 * weight
+    wide = 1.96 * math.sqrt(2 * (df + 2 * centre))
+    return math.sqrt(max(0.0, centre - wide) / weight), math.sqrt((centre + wide) / weight)
+
+
+def floor(chunks: Sequence[Sequence[float]], compare: Any = None, least: float = LEAST) -> float:
+    """The least effect that is more than the reference's own wobble: twice the root mean square of each chunk's effect against the rest."""
+    whole = np.sum(np.asarray(chunks, float), axis=0)
+    held = [np.asarray(c, float) for c in chunks if np.sum(c) >= 50]
+    if len(held) < 4:
+        return least
+    effects = [(compare or numbers)(whole - c, c).effect for c in held]
+    return max(least, 2 * math.sqrt(float(np.mean(np.square(effects)))))
+
+
+def normal_quantile(p: float) -> float:
+    """The value that a standard normal exceeds with probability p."""
+    return NormalDist().inv_cdf(1 - p)
 
 
 def together(ps: Sequence[float]) -> float:

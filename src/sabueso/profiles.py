@@ -9,6 +9,8 @@ import numpy as np
 
 GRID = tuple(i / 20 for i in range(21))  # the quantiles that are kept: 0, 5, .. 100 per cent
 MOST_TOP = 40
+MOST_LEVELS = 10_000  # values that are counted one by one
+LENGTHS = (*range(33), 48, 64, 96, 128, 192, 256, 384, 512, 1024, 2048, 4096)  # edges of the counts of text lengths
 
 
 @dataclass(slots=True)
@@ -18,6 +20,9 @@ class Profile:
     `count` is all rows, `missing` null or NaN, `nonfinite` infinities. Moments and quantiles are of the finite numbers; for text they are
     absent. `top` holds the most frequent values as (value, count), `numeric_share` the share of a text column that reads as a number
     (`decimal_share` with a decimal part), `sampled` the rows that quantiles and distinct counts were taken from.
+
+    A table's columns are counted exactly besides: `counts` on `edges` (inner edges stored with the reference; of text lengths `LENGTHS`), or
+    `levels` value by value (`cut` where there were more than are counted). These merge exactly over chunks, days and machines.
     """
 
     name: str = ""
@@ -38,6 +43,10 @@ class Profile:
     numeric_share: float | None = None
     decimal_share: float | None = None
     sampled: int = 0
+    edges: list[float] = field(default_factory=list)
+    counts: list[int] = field(default_factory=list)
+    levels: list[tuple[Any, int]] = field(default_factory=list)
+    cut: bool = False
 
     @property
     def valid(self) -> int:
@@ -73,6 +82,7 @@ class Profile:
             top=sorted(top.items(), key=lambda t: (-t[1], str(t[0])))[:MOST_TOP],
             numeric_share=_share(self.numeric_share, self.sampled, other.numeric_share, other.sampled),
             decimal_share=_share(self.decimal_share, self.sampled, other.decimal_share, other.sampled), sampled=self.sampled + other.sampled,
+            **_counted(self, other),
         )  # fmt: skip
 
     def as_dict(self) -> dict[str, Any]:
@@ -84,7 +94,7 @@ class Profile:
         """From a dictionary, leaving out what a newer version may have added."""
         known = {f.name for f in fields(cls)}
         made = cls(**{k: v for k, v in data.items() if k in known})
-        made.top = [(v, n) for v, n in made.top]
+        made.top, made.levels = [(v, n) for v, n in made.top], [(v, n) for v, n in made.levels]
         return made
 
 
@@ -96,6 +106,24 @@ def _moments(a: Profile, b: Profile) -> tuple[float | None, float | None]:
     delta = b.mean - a.mean
     squares = (a.sd or 0.0) ** 2 * a.valid + (b.sd or 0.0) ** 2 * b.valid + delta**2 * a.valid * b.valid / n
     return a.mean + delta * b.valid / n, (squares / n) ** 0.5
+
+
+def _counted(a: Profile, b: Profile) -> dict[str, Any]:
+    """The exact counts of two parts together: bins where both were counted on the same edges, levels where both were counted by value."""
+    made: dict[str, Any] = {"cut": a.cut or b.cut}
+    if a.counts and b.counts and a.edges == b.edges:
+        made |= {"edges": a.edges, "counts": [x + y for x, y in zip(a.counts, b.counts)]}
+    if not made["cut"]:
+        held = dict(a.levels)
+        for value, times in b.levels:
+            held[value] = held.get(value, 0) + times
+        made |= {"levels": ordered(held) if len(held) <= MOST_LEVELS else [], "cut": len(held) > MOST_LEVELS}
+    return made
+
+
+def ordered(levels: dict[Any, int]) -> list[tuple[Any, int]]:
+    """Counts by value, the most frequent first; the order of values settles ties, so that it is the same however the counts came about."""
+    return sorted(levels.items(), key=lambda t: (-t[1], str(t[0])))
 
 
 def _least(pick: Any, a: float | None, b: float | None) -> float | None:

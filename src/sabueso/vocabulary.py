@@ -122,6 +122,7 @@ VOCABULARY: dict[str, Term] = {
     "broken_rows": Term(
         "fact", "", "rows of a table as read that break its own pattern: kind (rolled, permuted, unit, sentinel), columns, before, after, rows", "pandas"
     ),
+    "broken_rules": Term("fact", "", "rules of a contract that a table breaks: table, broken (column, rule, expected, seen, count, rows)"),
     "coerced": Term("fact", "", "texts forced to numbers that became gaps: column, lost, share that spells a number, examples", "pandas"),
     "fill_lost": Term("fact", "", "gaps filled in place on a copy that nothing holds: column, gaps, method, owner", "pandas"),
     "join_reduced": Term("fact", "", "the result of a join that had gained rows was brought back to no more rows than before: join", "pandas"),
@@ -132,9 +133,12 @@ VOCABULARY: dict[str, Term] = {
     "label_twins": Term("fact", "", "equal rows with different labels: rows, repeated, conflicting, share, similar_disagree, row_numbers"),
     "order_used": Term("fact", "", "an operation that relies on the order of rows (shift, rolling): method, rows", "pandas"),
     "rows_dropped": Term("fact", "", "rows dropped for their gaps: before, after, by_column (gaps, alone), how the lost differ, rows", "pandas"),
+    "rows_shared": Term("fact", "", "rows, groups or times of one table that another has too: how, count, of, rows, reference, current"),
     "spelling": Term("fact", "", "levels of a column that an earlier table has in another spelling: column, table, earlier, how, count, rows", "pandas"),
     "table_join": Term("fact", "", "a join: how, on, keys and rows of both sides, without partner, repeated, what spelling would match, rows", "pandas"),
+    "tables_apart": Term("fact", "", "two tables side by side: by column both counts, the verdict on its drift, new values; columns absent or of another type"),
     "table_read": Term("fact", "", "a table was read: table, how, rows, columns", "pandas"),
+    "table_seen": Term("fact", "", "a table looked at without a program: columns, texts that spell numbers, marks, spellings, repeated rows, lines lost"),
     "table_used": Term("fact", "", "named columns that a model is given: estimator, columns, target, rows", "pandas"),
     "text_encoded": Term("fact", "", "a text column of quantities that went on as words: column, how, examples, shares, agreement of order", "pandas"),
     "text_overlooked": Term("fact", "", "text columns compared with dtype object, which they are not (pandas 3): columns, beside, version", "pandas"),

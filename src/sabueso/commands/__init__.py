@@ -7,6 +7,8 @@ from importlib import import_module
 import click
 
 LATER = {  # command -> (module of this folder, what `sabueso --help` says of it)
+    "check": ("data", "Check tables without a program: quality, leakage between train and test, drift, contracts."),
+    "contract": ("data", "What a table is promised to be: infer it, export it."),
     "report": ("see", "Write a run as one HTML file that opens anywhere and loads nothing."),
     "ui": ("see", "Show the runs as a page on this machine, live while one goes on."),
 }

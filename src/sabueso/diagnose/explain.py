@@ -12,9 +12,11 @@ MOST = 3  # one answer, at most two rivals beside it
 
 
 def explain(diagnosis: Diagnosis, checks: dict[str, Check]) -> Diagnosis:
-    """Fill `explained_by` and `explains`, and set the culprits."""
+    """Fill `explained_by` and `explains`, and set the culprits: of a run the likeliest few, of tables that were checked every one."""
     for effect in diagnosis.findings:
         causes = [c for c in diagnosis.findings if c is not effect and explains(c, effect, checks)]
+        if diagnosis.run.get("every"):  # of tables every column is judged by itself
+            causes = [c for c in causes if columns_of(effect) <= columns_of(c)]
         if causes:
             effect.explained_by = min(causes, key=lambda c: (depth(c, diagnosis.findings, checks), weight(c))).id
     by_id = {f.id: f for f in diagnosis.findings}
@@ -27,7 +29,8 @@ def explain(diagnosis: Diagnosis, checks: dict[str, Check]) -> Diagnosis:
             effect.explained_by = root.id
             root.explains.append(effect.id)
     culprits = [f for f in diagnosis.findings if f.explained_by is None and f.severity != "note"]
-    diagnosis.culprits = once_a_check(sorted(culprits, key=weight))[:MOST]
+    told = sorted(culprits, key=weight)
+    diagnosis.culprits = told if diagnosis.run.get("every") else once_a_check(told)[:MOST]
     return diagnosis
 
 
@@ -44,6 +47,12 @@ def explains(cause: Finding, effect: Finding, checks: dict[str, Check]) -> bool:
     if cause.place.step is None or effect.place.step is None:
         return True
     return cause.place.step <= effect.place.step
+
+
+def columns_of(finding: Finding) -> set[str]:
+    """The columns that a finding is of."""
+    held = finding.place.column
+    return set(held) if isinstance(held, list) else {held} - {None}  # type: ignore[return-value]
 
 
 def depth(cause: Finding, findings: list[Finding], checks: dict[str, Check]) -> int:

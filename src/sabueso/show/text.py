@@ -80,10 +80,19 @@ def render(diagnosis: Diagnosis, on: Paper, everything: bool = False) -> str:
 
 def _quiet(diagnosis: Diagnosis, on: Paper, everything: bool) -> Iterator[str]:
     run = diagnosis.run
+    if run.get("tables"):
+        yield f"sabueso: checked {phrases.tables(run)}"
+        yield from _verdict(diagnosis, on, everything)
+        return
     watched = ", ".join(s for s, state in phrases.trail(diagnosis) if state != phrases.NOT_WATCHED and state != phrases.NOT_REACHED)
     cost = f", {run['overhead']:.1%} of it ours" if run.get("overhead") is not None else ""
     seconds = f" in {run['seconds']:.1f} s{cost}" if run.get("seconds") is not None else ""
     yield f"sabueso: watched {watched or 'no stage of a pipeline'}{seconds}"
+    yield from _verdict(diagnosis, on, everything)
+
+
+def _verdict(diagnosis: Diagnosis, on: Paper, everything: bool) -> Iterator[str]:
+    run = diagnosis.run
     ended, asked = phrases.ending(run), f"{len(diagnosis.clean)} check{'s' if len(diagnosis.clean) != 1 else ''}"
     verdict = f"{'no cause' if ended else 'nothing'} found by {asked}" if diagnosis.clean else "no check had anything to look at"
     blind = f", {len(diagnosis.blind)} could not see" if diagnosis.blind else ""
@@ -101,7 +110,10 @@ def _quiet(diagnosis: Diagnosis, on: Paper, everything: bool) -> Iterator[str]:
 def _report(diagnosis: Diagnosis, on: Paper, everything: bool, around: int, most: int, brief: bool = False) -> Iterator[str]:
     first, *rivals = diagnosis.culprits
     yield on.style("dim", "─" * on.width)
-    yield from _trail(diagnosis, on)
+    if diagnosis.run.get("tables"):
+        yield from _wrapped("checked", phrases.tables(diagnosis.run), on)
+    else:
+        yield from _trail(diagnosis, on)
     yield from _culprit(first, diagnosis, on, around, most, brief)
     for rival in rivals:
         yield from _rival(rival, diagnosis, on, everything, brief)

@@ -5,13 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from ... import comparisons
 from ...catalogue import check
 from ...events import Fact
 from ...findings import Finding
 
 
-@check(stage="deploy", severity="error", leads_to=("covariate-drift", "preprocess-skew", "unseen-category", "new-category", "label-drift", "unit-change"))
-def dtype_changed(inputs: list[Fact], *, least: int = 8) -> Iterator[Finding]:
+@check(
+    stage="deploy",
+    severity="error",
+    leads_to=("covariate-drift", "preprocess-skew", "unseen-category", "new-category", "label-drift", "unit-change"),
+    instead=("tables_apart",),
+)
+def dtype_changed(inputs: list[Fact], *, tables_apart: list[Fact] | None = None, least: int = 8) -> Iterator[Finding]:
     """A value changes its type, and its meaning with it, on the way to the model.
 
     What it means
@@ -69,6 +75,7 @@ def dtype_changed(inputs: list[Fact], *, least: int = 8) -> Iterator[Finding]:
     ----------
     Python documentation, Truth value testing.
     """
+    yield from comparisons.types(tables_apart or ())
     for fact in inputs:
         found = list(_requests(fact, least)) if fact.get("requests") else []
         if found:

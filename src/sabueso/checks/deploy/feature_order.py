@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ... import comparisons
 from ...catalogue import check
 from ...events import Fact
 from ...findings import Finding
 
 
-@check(stage="deploy", severity="error", leads_to=("covariate-drift", "concept-drift", "preprocess-skew", "unit-change", "label-drift", "dtype-changed"))
-def feature_order(inputs: list[Fact], *, seen: float = 0.5, apart: float = 0.4, alike: float = 0.15) -> Iterator[Finding]:
+@check(
+    stage="deploy",
+    severity="error",
+    leads_to=("covariate-drift", "concept-drift", "preprocess-skew", "unit-change", "label-drift", "dtype-changed"),
+    instead=("tables_apart",),
+)
+def feature_order(
+    inputs: list[Fact], *, tables_apart: list[Fact] | None = None, seen: float = 0.5, apart: float = 0.4, alike: float = 0.15
+) -> Iterator[Finding]:
     """The columns are fed in another order than they were learnt in.
 
     What it means
@@ -58,6 +66,7 @@ def feature_order(inputs: list[Fact], *, seen: float = 0.5, apart: float = 0.4, 
     ----------
     Breck et al., The ML test score, 2017.
     """
+    yield from comparisons.order(tables_apart or ())
     for fact in inputs:
         own, fed = fact.get("names"), fact.get("fed_names")
         if fact.get("named") and own and fed and own != fed and sorted(own) == sorted(fed):

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ... import row_uses
+from ... import comparisons, row_uses
 from ...catalogue import check
 from ...events import Fact
 from ...findings import Finding
 
 
-@check(stage="evaluate", severity="error", leads_to=("overfitting", "misleading-metric"))
-def group_leakage(groups_shared: list[Fact], *, share: float = 0.2) -> Iterator[Finding]:
+@check(stage="evaluate", severity="error", leads_to=("overfitting", "misleading-metric"), instead=("rows_shared",))
+def group_leakage(groups_shared: list[Fact], *, rows_shared: list[Fact] | None = None, share: float = 0.2) -> Iterator[Finding]:
     """Rows of one group (patient, farm, household) stand on both sides of an evaluation that should be of new groups.
 
     What it means
@@ -66,6 +66,7 @@ def group_leakage(groups_shared: list[Fact], *, share: float = 0.2) -> Iterator[
     ----------
     Saeb et al., The need to approximate the use-case in clinical machine learning (2017); scikit-learn, user guide 3.1.2.4.
     """
+    yield from comparisons.shared_groups(rows_shared or ())
     for fact in sorted(groups_shared, key=lambda f: ("before" in f.value, -f["rows_shared"])):
         if fact["rows_shared"] < share * fact["rows"]:
             continue

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ... import quality
 from ...catalogue import check
 from ...events import Fact
 from ...findings import Finding
@@ -12,7 +13,7 @@ from ...findings import Finding
 @check(stage="ingest", severity="error", leads_to=("misaligned-labels", "unseen-category", "not-learning", "underfitting", "covariate-drift"))
 def numeric_as_text(
     *, text_encoded: list[Fact] | None = None, text_order: list[Fact] | None = None, order_used: list[Fact] | None = None,
-    crash: list[Fact] | None = None, ordered: float = 0.98,
+    crash: list[Fact] | None = None, table_seen: list[Fact] | None = None, ordered: float = 0.98,
 ) -> Iterator[Finding]:  # fmt: skip
     """Numbers are held as text, and are then ordered or encoded as words.
 
@@ -63,6 +64,7 @@ def numeric_as_text(
     ----------
     Hynes, Sculley, Terry: The Data Linter (NIPS ML systems workshop 2017), "number as string".
     """
+    yield from quality.as_text(table_seen or ())
     encoded = [f for f in text_encoded or () if refusal(f, crash) or not f.get("refused") and (f["agreement"] is None or f["agreement"] < ordered)]
     yield from of_encoded(encoded)
     used = [f for f in order_used or ()]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ... import quality
 from ...catalogue import check
 from ...events import Fact
 from ...findings import Finding
@@ -12,7 +13,7 @@ from ...findings import Finding
 @check(stage="preprocess", severity="error", leads_to=("covariate-drift", "class-imbalance", "underfitting", "label-drift"))
 def rows_lost(
     *, table_join: list[Fact] | None = None, rows_dropped: list[Fact] | None = None, bad_lines: list[Fact] | None = None, table_used: list[Fact] | None = None,
-    least: float = 0.01, dropped: float = 0.2,
+    table_seen: list[Fact] | None = None, least: float = 0.01, dropped: float = 0.2,
 ) -> Iterator[Finding]:  # fmt: skip
     """Rows vanish on the way without being meant to, and those that go are not like those that stay.
 
@@ -62,6 +63,7 @@ def rows_lost(
     ----------
     Little and Rubin, Statistical Analysis with Missing Data (complete-case analysis is biased unless gaps are completely at random).
     """
+    yield from quality.lost_lines(table_seen or ())
     yield from (f for join in table_join or () if (f := of_join(join, least)))
     used = {c for f in table_used or () for c in f["columns"]} | {f["target"] for f in table_used or () if f.get("target")}
     yield from (f for fact in rows_dropped or () if (f := of_dropna(fact, used, dropped)))

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from ... import comparisons
 from ...catalogue import check
 from ...events import Fact
 from ...findings import Finding
 from ...shifts import moved_by, segments, shown
 
 
-@check(stage="monitor", severity="warning", leads_to=("label-drift", "metric-inputs"))
-def concept_drift(inputs: list[Fact], *, worse: float = 1.5, explained: float = 0.25, least: int = 30) -> Iterator[Finding]:
+@check(stage="monitor", severity="warning", leads_to=("label-drift", "metric-inputs"), instead=("tables_apart",))
+def concept_drift(
+    inputs: list[Fact], *, tables_apart: list[Fact] | None = None, worse: float = 1.5, explained: float = 0.25, least: int = 30
+) -> Iterator[Finding]:
     """What the inputs mean for the answer has changed: the same inputs now go with other answers.
 
     What it means
@@ -66,6 +69,7 @@ def concept_drift(inputs: list[Fact], *, worse: float = 1.5, explained: float = 
     ----------
     Gama et al., A survey on concept drift adaptation, 2014.
     """
+    yield from comparisons.concept(tables_apart or ())
     for fact in inputs:
         change = (fact.get("truth") or {}).get("change")
         if not change or change["from"] == 0 or change["to"] - change["from"] < least or change["from"] < least:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from ... import comparisons
 from ...catalogue import check
 from ...drift import Moved
 from ...events import Fact
@@ -12,8 +13,10 @@ from ...findings import Finding
 from ...shifts import Harm, Segment, drifted, harm, moved_by, segments, shown, together
 
 
-@check(stage="monitor", severity="warning", leads_to=("concept-drift", "label-drift"))
-def covariate_drift(inputs: list[Fact], *, effect: float = 0.3, sure: float = 1e-6, least: int = 20) -> Iterator[Finding]:
+@check(stage="monitor", severity="warning", leads_to=("concept-drift", "label-drift"), instead=("tables_apart",))
+def covariate_drift(
+    inputs: list[Fact], *, tables_apart: list[Fact] | None = None, effect: float = 0.3, sure: float = 1e-6, least: int = 20
+) -> Iterator[Finding]:
     """A column's values have moved away from those that the model learnt, and the model is worse for it.
 
     What it means
@@ -70,6 +73,7 @@ def covariate_drift(inputs: list[Fact], *, effect: float = 0.3, sure: float = 1e
     ----------
     Rabanser et al., Failing loudly, 2019.
     """
+    yield from comparisons.covariate(tables_apart or ())
     for fact in inputs:
         found = []
         for column in fact["columns"]:

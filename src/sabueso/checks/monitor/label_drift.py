@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from ... import drift
+from ... import comparisons, drift
 from ...catalogue import check
 from ...events import Fact
 from ...findings import Finding
 from ...shifts import moved_by, segments, shown
 
 
-@check(stage="monitor", severity="warning")
-def label_drift(inputs: list[Fact], *, effect: float = 0.2, sure: float = 1e-6, least: int = 50) -> Iterator[Finding]:
+@check(stage="monitor", severity="warning", instead=("tables_apart",))
+def label_drift(inputs: list[Fact], *, tables_apart: list[Fact] | None = None, effect: float = 0.2, sure: float = 1e-6, least: int = 50) -> Iterator[Finding]:
     """The answers that are right have another average than where the model learnt, its inputs do not, and its scores have not followed.
 
     What it means
@@ -67,6 +67,7 @@ def label_drift(inputs: list[Fact], *, effect: float = 0.2, sure: float = 1e-6, 
     ----------
     Lipton et al., Detecting and correcting for label shift with black box predictors, 2018.
     """
+    yield from comparisons.label(tables_apart or ())
     for fact in inputs:
         truth = fact.get("truth") or {}
         if truth.get("kind") != "number" or "fit_mean" not in truth or truth["rows"] < least or not truth["fit_sd"] or fact["method"] != "predict_proba":

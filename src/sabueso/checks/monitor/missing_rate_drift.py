@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ... import drift
+from ... import comparisons, drift
 from ...catalogue import check
 from ...events import Fact
 from ...findings import Finding
@@ -13,7 +13,14 @@ from ...findings import Finding
 
 @check(stage="monitor", severity="warning", leads_to=("covariate-drift", "concept-drift", "missing-values", "label-drift"))
 def missing_rate_drift(
-    inputs: list[Fact] = None, remembered: list[Fact] = None, *, rise: float = 0.2, times: float = 3.0, least: int = 10, weighty: float = 0.25
+    inputs: list[Fact] = None,
+    remembered: list[Fact] = None,
+    *,
+    tables_apart: list[Fact] | None = None,
+    rise: float = 0.2,
+    times: float = 3.0,
+    least: int = 10,
+    weighty: float = 0.25,
 ) -> Iterator[Finding]:
     """A column is empty far more often than where the model was fitted.
 
@@ -67,6 +74,7 @@ def missing_rate_drift(
     ----------
     Breck et al., Data validation for machine learning, 2019.
     """
+    yield from comparisons.missing(tables_apart or ())
     told: set[tuple[int, str]] = set()
     for fact in remembered or []:
         yield from (_filled(fact, c) for c in fact["columns"] if c["kind"] == "gaps" and not c["indicated"] and (c["weight"] or 0) >= weighty)

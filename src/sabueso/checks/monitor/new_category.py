@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ... import drift
+from ... import comparisons, drift
 from ...catalogue import check
 from ...events import Fact
 from ...findings import Finding
@@ -15,7 +15,14 @@ from ...findings import Finding
 
 @check(stage="monitor", severity="warning", leads_to=("covariate-drift", "concept-drift", "label-drift"))
 def new_category(
-    inputs: list[Fact] = None, remembered: list[Fact] = None, *, least_share: float = 0.02, least: int = 5, sure: float = 1e-6, much: float = 0.1
+    inputs: list[Fact] = None,
+    remembered: list[Fact] = None,
+    *,
+    tables_apart: list[Fact] | None = None,
+    least_share: float = 0.02,
+    least: int = 5,
+    sure: float = 1e-6,
+    much: float = 0.1,
 ) -> Iterator[Finding]:
     """Later rows hold categories that the model has never met, and far more of them than a long tail explains.
 
@@ -68,6 +75,7 @@ def new_category(
     ----------
     Good, The population frequencies of species and the estimation of population parameters, 1953.
     """
+    yield from comparisons.category(tables_apart or (), "period")
     told: set[tuple[int, str]] = set()
     for fact in remembered or []:
         for column in fact["columns"]:

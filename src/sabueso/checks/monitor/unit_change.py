@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ... import broken_rows as broken
+from ... import comparisons
 from ...catalogue import check
 from ...events import Fact
 from ...findings import Finding
@@ -19,7 +20,7 @@ LEADS_TO = (
 
 @check(stage="monitor", severity="error", leads_to=LEADS_TO)
 def unit_change(
-    inputs: list[Fact] = None, moments: list[Fact] = None, broken_rows: list[Fact] = None, *, least: int = 8, clear: float = 4.0
+    inputs: list[Fact] = None, moments: list[Fact] = None, broken_rows: list[Fact] = None, tables_apart: list[Fact] = None, *, least: int = 8, clear: float = 4
 ) -> Iterator[Finding]:
     """A column comes in another unit than the one that the model learnt.
 
@@ -65,6 +66,7 @@ def unit_change(
     ----------
     Polyzotis et al., Data validation for machine learning, 2019.
     """
+    yield from comparisons.unit(tables_apart or ())
     yield from (finding for fact in moments or [] for finding in _stored(fact, clear))
     told: set[tuple[int, str]] = set()
     yield from (broken.of(f) for f in broken_rows or [] if f["kind"] == "unit")
@@ -119,7 +121,7 @@ def _rescaled(fact: Fact, column: dict[str, Any], inputs: list[Fact], least: int
         if segment.count < least or len(column["ref"].get("grid", ())) < 21:
             continue
         found = rescaled(column["ref"]["grid"], segment.grid, column["name"])
-        if found is None:
+        if found is None or segment.sharp < 0.4:
             continue
         size = abs(math.log(found.factor))
         sure = found.unit and (size > math.log(clear) or found.offset)

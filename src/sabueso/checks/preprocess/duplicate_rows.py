@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ... import row_uses
+from ... import quality, row_uses
 from ...catalogue import check
 from ...events import Fact
 from ...findings import Finding
 
 
-@check(stage="preprocess", severity="warning", leads_to=("overfitting",))
-def duplicate_rows(row_use: list[Fact], *, least: int = 8, share: float = 0.05) -> Iterator[Finding]:
+@check(stage="preprocess", severity="warning", leads_to=("overfitting",), instead=("table_seen",))
+def duplicate_rows(row_use: list[Fact], *, table_seen: list[Fact] | None = None, least: int = 8, share: float = 0.05) -> Iterator[Finding]:
     """The table holds rows more than once, and copies of one row stand in training and in evaluation.
 
     What it means
@@ -62,6 +62,7 @@ def duplicate_rows(row_use: list[Fact], *, least: int = 8, share: float = 0.05) 
     ----------
     Barz and Denzler, Do we train on test data? Purging CIFAR of near-duplicates (2020).
     """
+    yield from quality.repeated(table_seen or ())
     for pair in row_use:
         twins = pair.get("eval_twins", 0)
         if pair["how"] == "folds" or not pair["supervised"] or not pair["exact"] or row_uses.made_twice(pair):

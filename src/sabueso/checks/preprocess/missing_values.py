@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ... import broken_rows as broken
+from ... import quality
 from ...catalogue import check
 from ...events import Fact
 from ...findings import Finding
@@ -14,7 +15,7 @@ from ...places import Place
 @check(stage="preprocess", severity="error", leads_to=("nonfinite-loss", "nonfinite-values"))
 def missing_values(
     *, fill_lost: list[Fact] | None = None, coerced: list[Fact] | None = None, crash: list[Fact] | None = None, table_used: list[Fact] | None = None,
-    broken_rows: list[Fact] | None = None,
+    broken_rows: list[Fact] | None = None, table_seen: list[Fact] | None = None,
     least: float = 0.05,
 ) -> Iterator[Finding]:  # fmt: skip
     """Gaps that were to be filled stay, or gaps are made where there were values.
@@ -65,6 +66,8 @@ def missing_values(
     ----------
     pandas user guide, "Copy-on-Write (CoW)".
     """
+    yield from quality.marks(table_seen or ())
+    yield from quality.gaps(table_seen or ())
     refused = next((c for c in crash or () if "contains NaN" in c.get("message", "") or "NaN" in c.get("message", "")), None)
     lost = list(lost_fills(list(fill_lost or ()), refused, list(table_used or ())))
     yield from lost

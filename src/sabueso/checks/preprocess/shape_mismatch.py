@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ... import comparisons
 from ...catalogue import check
 from ...crashes import cause_of, is_shape
 from ...events import Fact
@@ -13,8 +14,8 @@ from ...places import Place
 LATER = ("unit-change", "covariate-drift", "preprocess-skew", "dtype-changed")  # columns out of place look like other values
 
 
-@check(stage="preprocess", severity="error", leads_to=LATER)
-def shape_mismatch(crash: list[Fact]) -> Iterator[Finding]:
+@check(stage="preprocess", severity="error", leads_to=LATER, instead=("tables_apart",))
+def shape_mismatch(crash: list[Fact], *, tables_apart: list[Fact] | None = None) -> Iterator[Finding]:
     """Two arrays, or an array and a layer or estimator, do not fit each other in size.
 
     What it means
@@ -66,6 +67,7 @@ def shape_mismatch(crash: list[Fact]) -> Iterator[Finding]:
     Islam et al., A Comprehensive Study on Deep Learning Bug Characteristics, FSE 2019: wrong tensor shapes are the most common cause of
     crashes.
     """
+    yield from comparisons.columns(tables_apart or ())
     for fact in crash:
         if not is_shape(fact):
             continue

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ... import row_uses
+from ... import comparisons, row_uses
 from ...catalogue import check
 from ...events import Fact
 from ...findings import Finding
 
 
-@check(stage="preprocess", severity="error", leads_to=("tested-on-train", "duplicate-rows", "group-leakage"))
-def split_overlap(row_use: list[Fact], *, least: int = 3, share: float = 0.01) -> Iterator[Finding]:
+@check(stage="preprocess", severity="error", leads_to=("tested-on-train", "duplicate-rows", "group-leakage"), instead=("rows_shared",))
+def split_overlap(row_use: list[Fact], *, rows_shared: list[Fact] | None = None, least: int = 3, share: float = 0.01) -> Iterator[Finding]:
     """Rows of the evaluation are training rows as well: the two parts were not cut apart.
 
     What it means
@@ -65,6 +65,7 @@ def split_overlap(row_use: list[Fact], *, least: int = 3, share: float = 0.01) -
     ------------
     Rows that were changed by hand between table and fit are known only where most of their columns are unchanged.
     """
+    yield from comparisons.shared_rows(rows_shared or ())
     judged = row_uses.cleanly_judged(row_use)
     for pair in row_use:
         twice = pair.get("twice", 0)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ... import comparisons
 from ...catalogue import check
 from ...events import Fact
 from ...findings import Finding
 
 
-@check(stage="preprocess", severity="error", leads_to=("target-leakage", "overfitting"))
-def time_leakage(window: list[Fact]) -> Iterator[Finding]:
+@check(stage="preprocess", severity="error", leads_to=("target-leakage", "overfitting"), instead=("rows_shared",))
+def time_leakage(window: list[Fact], *, rows_shared: list[Fact] | None = None) -> Iterator[Finding]:
     """An input of a row holds the row's own answer or later values: its window reaches into what is to be forecast.
 
     What it means
@@ -66,6 +67,7 @@ def time_leakage(window: list[Fact]) -> Iterator[Finding]:
     ------------
     Rows must follow each other as in the series; weighted windows, medians and smoothing by Fourier transforms are not recognised.
     """
+    yield from comparisons.shared_times(rows_shared or ())
     if not window:
         return
     first = min(window, key=lambda w: (w["of"] != "the target", w["length"], w["position"]))

@@ -5,13 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from ... import comparisons, quality
 from ...catalogue import check
 from ...events import Fact
 from ...findings import Finding
 
 
 @check(stage="preprocess", severity="error", leads_to=("new-category", "covariate-drift", "label-drift", "concept-drift"))
-def unseen_category(*, spelling: list[Fact] | None = None, crash: list[Fact] | None = None) -> Iterator[Finding]:
+def unseen_category(
+    *, tables_apart: list[Fact] | None = None, table_seen: list[Fact] | None = None, spelling: list[Fact] | None = None, crash: list[Fact] | None = None
+) -> Iterator[Finding]:
     """Rows carry a category that was not learnt: a new one that an encoder refuses, or a known one in another spelling.
 
     What it means
@@ -59,6 +62,8 @@ def unseen_category(*, spelling: list[Fact] | None = None, crash: list[Fact] | N
     ----------
     Unicode Standard Annex 15, Normalization Forms.
     """
+    yield from comparisons.category(tables_apart or (), "split")
+    yield from quality.spellings(table_seen or ())
     yield from (spelt(f) for f in (spelling or ())[:1])
     for fact in crash or ():
         match = re.search(r"Found unknown categories (\[.*?\]) in column (\d+)", fact.get("message", ""))

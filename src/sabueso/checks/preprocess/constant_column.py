@@ -1,0 +1,57 @@
+"""constant-column."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ... import comparisons, quality
+from ...catalogue import check
+from ...events import Fact
+from ...findings import Finding
+
+
+@check(stage="ingest", severity="warning", leads_to=("covariate-drift", "underfitting", "class-imbalance"), instead=("tables_apart",))
+def constant_column(table_seen: list[Fact], *, tables_apart: list[Fact] | None = None) -> Iterator[Finding]:
+    """A column that should vary has one value in every row.
+
+    What it means
+    -------------
+    A sensor is stuck, a default was written, a filter left one class: the column says nothing any more.
+
+    Why it is bad
+    -------------
+    Nothing fails. A model loses an input that it was given before, or has but one answer to learn.
+
+    Evidence
+    --------
+    The value, and how many values the other table has. A warning where the column varies in the reference (p < 1e-6 of that by chance), an
+    error for a label of one class, else a note: a column may be constant by design.
+
+    Remedy
+    ------
+    Find what stopped measuring it, or leave it out of the fit.
+
+    Fault
+    -----
+        from sabueso.events import Fact
+        from sabueso.places import Place
+        from sabueso.runs import Run
+        label = {"name": "churned", "missing": 0, "only": "0"}
+        seen = {"table": "train.parquet", "rows": 500, "target": "churned", "columns": [label]}
+        run = Run(facts=[Fact("table_seen", seen, Place(file="train.parquet", stage="ingest"))])
+
+    Control
+    -------
+        from sabueso.events import Fact
+        from sabueso.places import Place
+        from sabueso.runs import Run
+        columns = [{"name": "churned", "missing": 0, "only": None}]
+        seen = {"table": "train.parquet", "rows": 500, "target": "churned", "columns": columns}
+        run = Run(facts=[Fact("table_seen", seen, Place(file="train.parquet", stage="ingest"))])
+
+    References
+    ----------
+    Breck et al., Data validation for machine learning, 2019.
+    """
+    yield from comparisons.went_constant(tables_apart or ())
+    yield from quality.constants(table_seen)
