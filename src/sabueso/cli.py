@@ -17,6 +17,7 @@ import click
 
 from . import __version__, config
 from .commands import Group
+from .commands.page import can_serve, open_page
 from .errors import SabuesoError, UsageError
 from .launch.program import watch_program
 from .launch.supervise import end_like
@@ -52,12 +53,13 @@ def cli() -> None:
 @click.option("--json", "json_path", type=click.Path(dir_okay=False, path_type=Path), help="Write the diagnosis as data to this file.")
 @form
 @where
+@click.option("--ui", "page", is_flag=True, help="Show the run as a page on this machine while it goes on.")
 @click.option("--strict", is_flag=True, help="End with 1 when a culprit of severity error stands and the program succeeded.")
 @click.option("--budget", type=click.FloatRange(0, 1), help="Share of the program's time for full statistics (default 0.01).")
 @select
 @ignore
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
-def run(json_path: Path | None, form: str, dir_: str | None, strict: bool, budget: float | None, select: tuple[str, ...],
+def run(json_path: Path | None, form: str, dir_: str | None, page: bool, strict: bool, budget: float | None, select: tuple[str, ...],
         ignore: tuple[str, ...], command: tuple[str, ...]) -> None:  # fmt: skip
     """Run a script (or -m MODULE, -c CODE, a notebook, torchrun, pytest) as Python would, and end with the diagnosis.
 
@@ -71,9 +73,11 @@ def run(json_path: Path | None, form: str, dir_: str | None, strict: bool, budge
     _can_write(json_path)
     chosen = _target_and_checks(settings)
     goal = target(list(command))
+    if page:
+        can_serve()
     wanted, live = late().wanted(chosen) if chosen is not None else None, Live(sys.stderr, lambda folder: _proven(folder, settings))
     try:
-        ended, folder, trouble = watch_program(goal, settings, wanted, _meanwhile(live))
+        ended, folder, trouble = watch_program(goal, settings, wanted, _meanwhile(live, page))
     finally:
         live.end()
     if trouble:
@@ -191,10 +195,13 @@ def _target_and_checks(settings: config.Config) -> dict[str, Check] | None:
     return settings.chosen(late().catalogue())
 
 
-def _meanwhile(live: Live) -> Callable[[Writer], Any]:
-    """What the parent does while the program runs: first load what the diagnosis will need, then the live line."""
+def _meanwhile(live: Live, page: bool = False) -> Callable[[Writer], Any]:
+    """What the parent does while the program runs: first open the page and load what the diagnosis will need, then the live line."""
+    wanted = [page]
 
     def look(writer: Writer) -> None:
+        if wanted.pop() if wanted else False:
+            _say(f"the page of this run: {open_page(writer.folder)}")
         late().catalogue()
         live.look(writer)
 

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from . import config
+from . import battery, config
+from .battery.answers import Examination
 from .catalogue import Check
 from .checks import broken, catalogue
 from .diagnose import diagnose
@@ -30,9 +31,9 @@ from .show import json as as_json
 from .show.ignores import silenced
 from .show.notebook import tell_in_place
 from .stages import rank_of
-from .store.layout import find_run
+from .store.layout import find_run, read_meta
 from .store.reader import open_run, own_errors
-from .store.writer import Writer
+from .store.writer import Writer, write_meta
 
 ALWAYS = frozenset({"crash", "not_captured", "stage_seen", "overhead", "train_loss"})  # what the report and the live line read themselves
 
@@ -95,8 +96,9 @@ def keep(diagnosis: Diagnosis, folder: Path) -> str | None:
     """Write the diagnosis into the run folder; returns what to say where that fails."""
     try:
         (folder / "diagnosis.json").write_text(as_json.dumps(diagnosis))
-    except OSError as error:
-        return f"{folder} can't be written ({error.strerror or error}): the diagnosis below is not kept"
+        write_meta(folder, {**read_meta(folder), "verdict": [c.check for c in diagnosis.culprits]})  # a list of runs reads no more than this
+    except (OSError, SabuesoError) as error:
+        return f"{folder} can't be written ({getattr(error, 'strerror', None) or error}): the diagnosis below is not kept"
     return None
 
 
@@ -188,6 +190,26 @@ def _drain_beside(folder: Path) -> Callable[[], None]:
 
     atexit.register(stop)
     return stop
+
+
+def examine(model: Any, loss: Any, batch: Any, *, optimizer: Any = None, seconds: float = 2.0) -> Examination:
+    """Put a model to the sanity battery, with no training script: is one batch learnt, does a gradient reach every parameter, is each row answered by itself, ..
+
+    `batch` is (inputs, .., target), a dictionary with `labels`, or one tensor that is both; `loss(output, target)` returns a scalar. For an estimator of
+    scikit-learn give `loss=None` and `(X, y)`. Model, optimizer, batch and random streams stay as they were. Raises UsageError for anything else.
+    """
+    busy = child.active.busy if child.active is not None else None
+    was = getattr(busy, "on", False)
+    try:
+        if busy is not None:
+            busy.on = True  # what the battery does is no part of a run that is watched
+        found = battery.examine(model, loss, batch, optimizer, seconds)
+    finally:
+        if busy is not None:
+            busy.on = was
+    for finding in found.findings:
+        finding.place = relative(finding.place, os.getcwd())
+    return found
 
 
 def open(name: str | None = None, dir: str | None = None) -> Run:  # noqa: A001 (the public name is sabueso.open)
