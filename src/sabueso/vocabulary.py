@@ -143,6 +143,7 @@ VOCABULARY: dict[str, Term] = {
     "text_encoded": Term("fact", "", "a text column of quantities that went on as words: column, how, examples, shares, agreement of order", "pandas"),
     "text_overlooked": Term("fact", "", "text columns compared with dtype object, which they are not (pandas 3): columns, beside, version", "pandas"),
     "text_order": Term("fact", "", "rows stand in the text order of a column that spells whole numbers: column, first, columns that it unsettles", "pandas"),
+    "column": Term("profile", "", "a column of a table as read, of what a model was fitted on or judged with; place.tensor names the table or the call"),
     # ---- metrics, serving, monitoring
     "device_asked": Term("fact", "", "a model was moved to a device in vain: device, model, what it ran on, whether the program said so", "torch"),
     "hand_broadcast": Term("fact", "", "a mean of a square table that holds all pairs of a vector and a column: names, shapes, value by row", "numpy"),

@@ -193,7 +193,7 @@ def _drain_beside(folder: Path) -> Callable[[], None]:
 
 
 def examine(model: Any, loss: Any, batch: Any, *, optimizer: Any = None, seconds: float = 2.0) -> Examination:
-    """Put a model to the sanity battery, with no training script: is one batch learnt, does a gradient reach every parameter, is each row answered by itself, ..
+    """Put a model to the sanity battery, with no training script: is one batch learnt, does a gradient reach every parameter, ..
 
     `batch` is (inputs, .., target), a dictionary with `labels`, or one tensor that is both; `loss(output, target)` returns a scalar. For an estimator of
     scikit-learn give `loss=None` and `(X, y)`. Model, optimizer, batch and random streams stay as they were. Raises UsageError for anything else.

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from . import encoding, fits, infinities, naming, summarise, tabled, tables
+from . import distributions, encoding, fits, infinities, naming, summarise, tabled, tables
 from .recorder import Recorder
 
 MOST_NAMED = 40  # columns of an array whose names are looked for in the tables at hand
@@ -31,6 +31,7 @@ def used(recorder: Recorder, estimator: Any, x: Any, y: Any) -> None:
         told = {"estimator": kind, "columns": (columns or [])[:300], "target": target[0] if target else None, "rows": summarise.height(x)}
         gaps = gaps_of(x, columns)
         recorder.fact("table_used", {**told, "gaps": gaps, "gap_rows": gap_rows(recorder, x, gaps)})
+        distributions.look(recorder, x, f"{kind} fit", columns)
 
 
 def gaps_of(x: Any, names: list[str] | None) -> dict[str, int]:

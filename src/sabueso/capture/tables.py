@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from . import lineage, summarise
+from . import distributions, lineage, summarise
 from .origin import user_line
 from .recorder import Recorder
 
@@ -53,6 +53,7 @@ class Tables:
         file, line = user_line()
         source = Source(name, summarise.height(frame), summarise.columns_of(frame), file, line)
         self.recorder.fact("table_read", {"table": name, "how": how, "rows": source.rows, "columns": source.columns[:200], **more}, file=file, line=line)
+        distributions.look(self.recorder, frame, name, stage="ingest", file=file, line=line)
         try:
             lineage.of(self.recorder).register_source(frame, name=name, kind="file", file=file, line=line)
         except Exception as error:  # nested values: rows of this table can't be followed

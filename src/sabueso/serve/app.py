@@ -65,7 +65,8 @@ class Pages:
         chosen = signals.strip(first, self.needs, signals.sorted_out(listing), listing)
         charts = [self.drawn(held, s, first.place.step if first else None) for s in chosen[:STRIP]]
         tried = [*held.browser.facts("experiment"), *held.browser.facts("counterfactual")]
-        return self.page(request, held, "culprit", "_culprit.html", c=culprit.screen(held.diagnosis, tried, self.meanings), charts=charts)
+        about = data.about(held.browser.profiles("column"), held.diagnosis)
+        return self.page(request, held, "culprit", "_culprit.html", columns=about, c=culprit.screen(held.diagnosis, tried, self.meanings), charts=charts)
 
     def screen(self, request: Request) -> Response:
         """Signals, data, model, environment or facts."""

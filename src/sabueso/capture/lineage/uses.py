@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import distributions
 from . import sight, standardised
 from .fingerprints import spaced
 from .registry import Known, Lineage
@@ -103,6 +104,7 @@ class Uses:
                 return None
             self.pairs += 1
             self.recorder.fact("row_use", self._pair(fit, known, ids, x, origin, how, scored), **self._at(origin, fit, how))
+            distributions.look(self.recorder, x, f"{fit.name} {how}", **self._at(origin, fit, how))
             return self.pairs
         finally:
             self.spent += time.thread_time() - began

@@ -69,5 +69,5 @@ def experiment(fact: Fact) -> dict[str, Any]:
     """A thing that was tried on a copy: what, before, after, whether it helped."""
     change = fact.get("change") or fact.get("fault") or "the fault mended"
     helps = fact.get("helps")
-    word = "helped" if helps else "did not help" if helps is False else "tried"
+    word = "mended it" if fact.get("fault") else "helped" if helps else "did not help" if helps is False else "tried"
     return {"change": change, "how": fact.get("how", ""), "before": fact.get("before"), "after": fact.get("after"), "word": word}

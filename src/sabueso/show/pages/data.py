@@ -61,6 +61,14 @@ def guilty_columns(diagnosis: Diagnosis) -> set[str]:
     return {str(c) for n in named for c in (n if isinstance(n, list) else [n])}
 
 
+def about(profiles: Iterable[Summary], diagnosis: Diagnosis, most: int = 3) -> tuple[list[dict[str, Any]], list[str]]:
+    """The distributions of the columns that the first culprit names, and the tables that have them."""
+    first = diagnosis.culprits[:1]
+    guilty = {str(c) for f in first if f.place.column is not None for c in (f.place.column if isinstance(f.place.column, list) else [f.place.column])}
+    columns, sources, _ = side_by_side([p for p in profiles if p.value.get("name") in guilty], guilty, most)
+    return columns, sources
+
+
 def spot(place: Place, cwd: str) -> str:
     """`prep.py:12`, relative to where the program ran."""
     if place.file and cwd and place.file.startswith(cwd.rstrip(os.sep) + os.sep):
