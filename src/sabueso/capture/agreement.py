@@ -235,13 +235,13 @@ def of_numbers(x: np.ndarray, y: np.ndarray, groups: np.ndarray) -> list[dict[st
             continue
         near = neighbours(features, features, 8, same=True)
         at = np.searchsorted(rows, some)
-        errors = {k: _error(y[rows[at + k]], near) for k in range(-SHIFTS // 2, SHIFTS // 2 + 1)}
+        errors = {k: error_of(y[rows[at + k]], near) for k in range(-SHIFTS // 2, SHIFTS // 2 + 1)}
         best = min(errors, key=lambda k: (errors[k], abs(k)))
         found.append({"group": int(g), "rows": len(rows), "first": int(rows[0]), "shift": best, "error": errors[0], "error_shifted": errors[best]})
     return found
 
 
-def _error(y: np.ndarray, near: np.ndarray) -> float:
+def error_of(y: np.ndarray, near: np.ndarray) -> float:
     """Mean squared error of the neighbours' mean, as a share of the variance."""
     return float(((y[near].mean(axis=1) - y) ** 2).mean() / max(float(y.var()), 1e-300))
 

@@ -40,6 +40,34 @@ def assigned(name: str) -> tuple[str, int] | None:
     return None
 
 
+MOVES = ("shuffle", "permutation", "randperm", "permute", "sample", "choice", "sort_values", "argsort", "flip", "take", "compress", "roll", "drop", "dropna")
+
+
+def moved(name: str) -> tuple[str, int] | None:
+    """Where the rows of a variable or attribute of that name are last put into another order or picked: by an index, a mask, a call."""
+    last = name.rpartition(".")[2].partition("[")[0]
+    for file, tree in sources():
+        found = []
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Assign) and any(
+                last == own(t) for target in node.targets for t in (target.elts if isinstance(target, ast.Tuple) else [target])
+            ):
+                parts = list(ast.walk(node.value))
+                index = any(isinstance(n, ast.Subscript) and not isinstance(n.slice, (ast.Slice, ast.Constant)) for n in parts)
+                if index or any(isinstance(n, ast.Call) and called(n) in MOVES for n in parts):
+                    found.append(node.lineno)
+            elif isinstance(node, ast.Call) and called(node) == "shuffle" and any(own(a) == last for a in node.args):
+                found.append(node.lineno)
+        if found:
+            return file, max(found)
+    return None
+
+
+def own(node: ast.expr) -> str:
+    """The last name of a variable or attribute."""
+    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+
+
 def mentions(words: tuple[str, ...]) -> bool:
     """Does the person's source hold any of these words?"""
     for file, _ in sources():
