@@ -26,6 +26,8 @@ UNITS = {
     10.0: "a tenfold prefix", 100.0: "a hundredfold prefix, as in hPa and Pa", 1000.0: "a thousandfold prefix", 1e6: "a millionfold prefix",
     1024.0: "KiB and bytes", 1.35962: "kW and metric horse power", 3.412: "W and BTU/h", 427.0: "kcal and kgm",
 }  # fmt: skip
+COMMON = (3600.0, 60.0, 25.4, 18.016, 3.6, 3.28084, 2.54, 2.20462, 1.609344)  # pairs that turn up in tables of any trade
+TENS = (10.0, 100.0, 1000.0, 1e6)
 AFFINE = ((1.8, 32.0, "Celsius and Fahrenheit"), (1.0, 273.15, "Celsius and kelvin"))
 CENTRE = slice(3, 18)  # quantiles 15 to 85 of the grid of 21: the ends are at the mercy of single rows
 
@@ -51,13 +53,14 @@ class Segment:
     counts: list[int] | None = None
     start: int = 0  # where the rows begin and end in the stream
     stop: int = 0
+    sharp: float = 1.0  # share of the move that the rows next to the break show: a series that wanders shows little of it there
 
 
 def segments(column: dict[str, Any]) -> Iterator[Segment]:
     """A numeric column's rows that may have moved together, the sharpest first."""
     moved, beyond = column.get("moved"), column.get("beyond")
     if moved:
-        yield Segment("moved", moved["count"], moved["rows"], moved["grid"], moved["counts"], moved["from"], moved["to"])
+        yield Segment("moved", moved["count"], moved["rows"], moved["grid"], moved["counts"], moved["from"], moved["to"], moved.get("sharp", 1.0))
     if beyond and (not moved or abs(beyond["count"] - moved["count"]) > 0.1 * moved["count"]):
         yield Segment("beyond", beyond["count"], beyond["rows"], beyond["grid"])
     if "cur_counts" in column:
@@ -77,27 +80,42 @@ def rescaled(reference: list[float], current: list[float], name: str = "") -> Re
     spread = max(float(np.ptp(r)), 1e-12)
     for slope, offset, unit in AFFINE:
         for a, b in ((slope, offset), (1 / slope, -offset / slope)):
-            if np.abs(c - (a * r + b)).max() < 0.25 * spread * a and np.abs(c - r).min() > 0.5 * spread:
+            stretched = float(np.ptp(c)) / (a * spread)
+            if np.abs(c - (a * r + b)).max() < 0.15 * spread * a and np.abs(c - r).min() > 0.5 * spread and 0.75 < stretched < 1.33:
                 return Rescaled(a, b, unit, float(np.abs(c - (a * r + b)).max() / spread))
     if (r == 0).any() or (np.sign(r) != np.sign(r[0])).any() or (np.sign(c) != np.sign(r[0])).any() or (c == 0).any():
         return None
     logs = np.log(np.abs(c / r))
     factor = float(np.exp(np.median(logs)))
     misfit = float(np.ptp(logs))
-    unit = unit_of(factor, name)
+    exact, unit = unit_near(factor, name)
     # a tight column (pressure, body heat) fits any factor: its own spread must have been stretched too
     stretched = float(np.ptp(c)) / spread / factor
     if abs(math.log(factor)) < math.log(1.5) or misfit > 0.35 or not 0.5 < stretched < 2:
         return None
-    return Rescaled(factor, 0.0, unit, misfit)
+    return Rescaled(exact, 0.0, unit, misfit)
 
 
 def unit_of(factor: float, name: str = "", within: float = 0.06) -> str:
-    """The pair of units that a factor stands for, either way; empty if it is none that we know. A pair that names the column goes first."""
-    off = {u: min(abs(math.log(factor / u)), abs(math.log(factor * u))) for u in UNITS}
-    near = [u for u in UNITS if off[u] < math.log(1 + within)]
-    named = [u for u in near if name and name.lower() in UNITS[u].lower()]
-    return UNITS[min(named or near, key=lambda u: off[u])] if near else ""
+    """The pair of units that a factor stands for, either way; empty if it is none that we know."""
+    return unit_near(factor, name, within)[1]
+
+
+def unit_near(factor: float, name: str = "", within: float = 0.06) -> tuple[float, str]:
+    """(the exact factor of a pair of units near an estimated one, the pair); the estimate and nothing if there is none that we know.
+
+    A pair that names the column goes first, then powers of ten and common pairs before rare ones. Under 4 the pairs stand so densely that
+    only common ones count, and only if they are met closely.
+    """
+    size = abs(math.log(factor))
+    small = size < math.log(4)
+    off = {u: abs(size - math.log(u)) for u in (COMMON if small else UNITS)}
+    near = [u for u in off if off[u] < math.log(1 + (min(within, 0.03) if small else within))]
+    if not near:
+        return factor, ""
+    rank = {u: off[u] / 0.02 + (u not in TENS) + (u not in TENS and u not in COMMON) - 9 * bool(name and name.lower() in UNITS[u].lower()) for u in near}
+    best = min(near, key=lambda u: rank[u])
+    return (best if factor > 1 else 1 / best), UNITS[best]
 
 
 def factor_known(now: float, then: float, spread: float, name: str, clear: float) -> str:

@@ -94,7 +94,7 @@ def _part(registry: Any, part: Any, whole: Known) -> Known | None:
     linked = registry.link(part, np.full(shape[0], -1), whole) if shape is not None else None
     if linked is not None:
         at = whole.find(linked.hashes)
-        linked.ids = np.where(at >= 0, whole.ids[at], -1)
+        linked.ids = whole.ids_at(at)
         linked.made = None if whole.made is None else np.where(at >= 0, whole.made[at], False)
         linked.notes["split"] = True
         note_labels(part, linked)

@@ -155,7 +155,7 @@ def _numbers(ref: Reference, column: np.ndarray, rows: np.ndarray) -> dict[str, 
     if moved is not None:
         start, stop, before, after = moved
         told["moved"] = {"row": int(at[start]), "from": start, "to": stop, "rows": at[start:stop][:ROWS].tolist(), "count": stop - start,
-                         "rank_before": before, "rank_after": after, "grid": _grid(np.sort(good[start:stop])),
+                         "rank_before": before, "rank_after": after, "sharp": sharpness(good, start, stop), "grid": _grid(np.sort(good[start:stop])),
                          "counts": drift.count(good[start:stop], ref.inner).tolist(),
                          "rest_grid": _grid(np.sort(np.delete(good, slice(start, stop)))),
                          "rest_counts": drift.count(np.delete(good, slice(start, stop)), ref.inner).tolist()}  # fmt: skip
@@ -226,6 +226,15 @@ def split(rank: np.ndarray, usual: float, clear: float = 6.0) -> tuple[int, int,
         return None
     end = abs(right[at] - usual) >= abs(left[at] - usual)
     return (at + 1, n, float(left[at]), float(right[at])) if end else (0, at + 1, float(right[at]), float(left[at]))
+
+
+def sharpness(values: np.ndarray, start: int, stop: int, near: int = 12) -> float:
+    """How much of the move between two parts the rows next to the break show: about 1 for a sudden one, little for a series that wanders."""
+    edge = start or stop
+    wide = min(near, edge, len(values) - edge)
+    whole = float(np.median(values[start:stop]) - np.median(np.delete(values, slice(start, stop))))
+    here = float(np.median(values[edge : edge + wide]) - np.median(values[edge - wide : edge])) * (1 if start else -1)
+    return here / whole if whole and wide else 1.0
 
 
 def _grid_of(ordered: np.ndarray, at: np.ndarray) -> np.ndarray:

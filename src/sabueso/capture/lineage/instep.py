@@ -55,7 +55,7 @@ class InStep:
             if (column[rows[some]] == labels[some]).mean() > 0.9 and (column[rows] == labels).mean() > 0.98:
                 return None  # in step
             start = self._stretch(column, labels)
-            if start is not None:
+            if start is not None and not among(known, column[rows]):
                 stretch = c, start
         if stretch is None:
             return None
@@ -125,6 +125,11 @@ def of(recorder: Any, lineage: Any) -> InStep:
     if held is None:
         held = lineage.parts["instep"] = InStep(recorder, lineage)
     return held
+
+
+def among(known: Known, column: np.ndarray) -> bool:
+    """Is a column one of the inputs? (The label's own past is an input of many forecasts, and no sign of a slip.)"""
+    return known.table is not None and bool((known.table.codes == column[:, None]).all(axis=0).any())
 
 
 def in_root(y: Any) -> tuple[np.ndarray, np.ndarray] | None:

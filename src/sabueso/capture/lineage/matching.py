@@ -12,8 +12,11 @@ SPARE_BITS = 8.0  # beyond log2 of the other table's rows: fewer than one row in
 UNIQUE = 0.98  # share of keys that must stand once in the other table for rows to be told for certain
 
 
-def by_columns(table: Table, other: Table) -> tuple[np.ndarray, bool] | None:
-    """Rows of `table` in `other` by columns that both hold: positions (-1 where none) and whether a row is told for certain."""
+def by_columns(table: Table, other: Table, ids: np.ndarray | None = None) -> tuple[np.ndarray, bool] | None:
+    """Rows of `table` in `other` by columns that both hold: positions (-1 where none) and whether a row is told for certain.
+
+    With the `ids` of the other's rows those are left unknown whose columns stand there in several different rows.
+    """
     pairs = shared_columns(table, other)
     if not pairs:
         return None
@@ -29,14 +32,19 @@ def by_columns(table: Table, other: Table) -> tuple[np.ndarray, bool] | None:
     theirs = row_hashes(other, [c for _, c in chosen])
     order = np.argsort(theirs, kind="stable")
     at = np.minimum(np.searchsorted(theirs[order], mine), len(order) - 1)
-    hit = theirs[order][at] == mine
+    values = theirs[order]
+    hit = values[at] == mine
     if hit.mean() <= 0.95:
         return None
-    at = np.where(hit, order[at], -1)
+    starts = values[1:] != values[:-1]
+    once = 1 + np.count_nonzero(starts)
     if table.rows == other.rows and np.array_equal(theirs, mine):
         at = np.arange(table.rows)  # the same order: twins stay with themselves
-    values = theirs[order]
-    once = 1 + np.count_nonzero(values[1:] != values[:-1])
+    else:
+        unlike = np.flatnonzero(~starts & (ids[order][1:] != ids[order][:-1])) if ids is not None and once < len(values) else []
+        if len(unlike):
+            hit &= ~np.isin(mine, values[unlike])
+        at = np.where(hit, order[at], -1)
     return at, bool(sum_bits >= need and once >= UNIQUE * len(values))
 
 

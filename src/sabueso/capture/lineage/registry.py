@@ -85,6 +85,21 @@ class Known:
         at = np.minimum(np.searchsorted(values, hashes), len(values) - 1)
         return np.where(values[at] == hashes, order[at], -1)
 
+    def ids_at(self, at: np.ndarray) -> np.ndarray:
+        """The ids of the rows found at these positions: -1 where none was, or where equal rows here are different rows of the source."""
+        ids = np.where(at >= 0, self.ids[at], -1)
+        unlike = self._twins()
+        return np.where(np.isin(at, unlike), -1, ids) if len(unlike) else ids
+
+    def _twins(self) -> np.ndarray:
+        """Positions that `find` gives for rows of which there are equal ones with other ids, worked out once."""
+        held = self.notes.get("twins")
+        if held is None:
+            values, order = self.sorted()
+            again = np.flatnonzero((values[1:] == values[:-1]) & (self.ids[order][1:] != self.ids[order][:-1]))
+            held = self.notes["twins"] = order[np.searchsorted(values, np.unique(values[again]))]
+        return held  # type: ignore[no-any-return]
+
 
 class Lineage:
     """All arrays met; see the package for its use. Objects are held weakly; of values only codes are kept, in a bounded amount."""
@@ -248,7 +263,7 @@ class Lineage:
                 return None
             for known in sorted(reversed(self.known), key=lambda k: (-k.rows, len(k.makers))):
                 if known.table is not None and known.table.codes.size:
-                    found = matching.by_columns(table, known.table)
+                    found = matching.by_columns(table, known.table, known.ids)
                     if found is not None:
                         at, exact = found
                         return self._derived(known, at, exact)
@@ -260,7 +275,7 @@ class Lineage:
             self.spent += time.thread_time() - began
 
     def _derived(self, known: Known, at: np.ndarray, exact: bool = True) -> Known:
-        ids = np.where(at >= 0, known.ids[at], -1)
+        ids = known.ids_at(at) if known.hashes is not None else np.where(at >= 0, known.ids[at], -1)
         made = None if known.made is None else np.where(at >= 0, known.made[at], False)
         made = made if made is not None and made.any() else None
         return Known(ids, known.source, 0, None, known.makers, known.resampled, made, known.exact and exact, notes={"parent": known})
