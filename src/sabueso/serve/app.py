@@ -66,7 +66,9 @@ class Pages:
         charts = [self.drawn(held, s, first.place.step if first else None) for s in chosen[:STRIP]]
         tried = [*held.browser.facts("experiment"), *held.browser.facts("counterfactual")]
         about = data.about(held.browser.profiles("column"), held.diagnosis)
-        return self.page(request, held, "culprit", "_culprit.html", columns=about, c=culprit.screen(held.diagnosis, tried, self.meanings), charts=charts)
+        return self.page(
+            request, held, "culprit", "_culprit.html", columns=about, c=culprit.screen(held.diagnosis, tried, self.meanings, not held.ended), charts=charts
+        )
 
     def screen(self, request: Request) -> Response:
         """Signals, data, model, environment or facts."""
@@ -169,7 +171,7 @@ class Pages:
     def pulse(self, request: Request) -> Response:
         """How the run is doing: small, asked for twice a second."""
         held = self.held(request)
-        state = {"version": seen(held), "changes": str(held.look()), "age": held.age(), "badge": badge(held), "over": held.ended}
+        state = {"version": seen(held), "changes": str(held.look()), "age": held.age(), "badge": badge(held), "over": held.settled}
         return JSONResponse(state)
 
     def asset(self, request: Request) -> Response:

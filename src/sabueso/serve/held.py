@@ -26,7 +26,7 @@ class Held:
         self.browser = Browser(folder)
         self.version = 0
         self.diagnosis = Diagnosis(dict(self.browser.meta))
-        self._final = False
+        self.settled = False  # was it diagnosed after its end?
         self._next, self._busy, self._lock = 0.0, False, threading.Lock()
         self._changes, self._changed = -1, time.monotonic()
 
@@ -36,7 +36,7 @@ class Held:
         if changes != self._changes:
             self._changes, self._changed = changes, time.monotonic()
         with self._lock:
-            due = not self._final and not self._busy and time.monotonic() >= self._next
+            due = not self.settled and not self._busy and (time.monotonic() >= self._next or "outcome" in self.browser.meta)
             self._busy = self._busy or due
         if due and self.ended:
             self._renew()
@@ -71,7 +71,7 @@ class Held:
             made = (self._kept(self.folder) if final else None) or self._diagnose(self.folder)
             if final or made.as_dict("") != self.diagnosis.as_dict(""):
                 self.diagnosis, self.version = made, self.version + 1
-            self._final = final
+            self.settled = final
         finally:
             self._next = time.monotonic() + max(FIRST, TIMES * (time.monotonic() - began))
             self._busy = False

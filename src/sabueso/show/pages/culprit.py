@@ -15,16 +15,16 @@ STATES = {phrases.ORIGIN: "origin", phrases.SYMPTOM: "symptom", phrases.WARNED: 
 AROUND = 3
 
 
-def screen(diagnosis: Diagnosis, tried: Iterable[Fact] = (), pages: dict[str, str] | None = None) -> dict[str, Any]:
-    """All that the template says of a diagnosis. `pages` holds a sentence on each check by name."""
+def screen(diagnosis: Diagnosis, tried: Iterable[Fact] = (), pages: dict[str, str] | None = None, live: bool = False) -> dict[str, Any]:
+    """All that the template says of a diagnosis, of a run that goes on where `live`. `pages` holds a sentence on each check by name."""
     first, *rivals = diagnosis.culprits or [None]
     return {
         "first": told(first, diagnosis, pages or {}) if first else None,
         "rivals": [told(f, diagnosis, pages or {}) for f in rivals],
         "notes": [told(f, diagnosis, {}) for f in diagnosis.findings if f.severity == "note" and f.explained_by is None],
         "trail": trail(diagnosis),
-        "badge": badge(diagnosis.run),
-        "ending": phrases.ending(diagnosis.run),
+        "live": live,
+        "ending": "" if live else phrases.ending(diagnosis.run),
         "clean": diagnosis.clean,
         "blind": diagnosis.blind,
         "own_errors": diagnosis.own_errors,

@@ -37,10 +37,11 @@ def render(diagnosis: Diagnosis, browser: Browser, needs: dict[str, tuple[str, .
     heats: dict[str, str] = {}
     cwd = browser.meta.get("cwd") or ""
     rows = log_page(browser, cwd)
+    tried = [*browser.facts("experiment"), *browser.facts("counterfactual")]
     script, style = script_text(), "\n".join(site.asset(a) for a in site.STYLES)
     return site.render(
         "report.html", anchor, run=diagnosis.run, command=phrases.command(diagnosis.run), badge=culprit.badge(diagnosis.run), screen="", version=__version__,
-        columns=data.about(browser.profiles(), diagnosis), c=culprit.screen(diagnosis, [*browser.facts("experiment"), *browser.facts("counterfactual")], pages), charts=charts,
+        columns=data.about(browser.profiles(), diagnosis), c=culprit.screen(diagnosis, tried, pages), charts=charts,
         s={"curves": rest, "left_out": max(0, len(sorted_out.curves) - len(curves) - len(chosen)), "maps": maps(browser, sorted_out, first, heats)},
         d=data.screen(browser.facts, browser.profiles(), diagnosis, cwd, MOST_COLUMNS), m=model.screen(browser.facts, sorted_out, listing, diagnosis, cwd),
         e=environment.screen(browser.meta, browser.facts), l=rows, style=Markup(style), script=Markup(script),

@@ -121,14 +121,15 @@
   }
 
   function buttons(figure, look, positive) {
-    const caption = figure.querySelector("figcaption");
-    for (const old of caption.querySelectorAll("button")) if (document.activeElement !== old) old.remove();
-    const make = (word, on, act) => {
-      const b = caption.querySelector("button[data-word='" + word + "']") || document.createElement("button");
-      b.type = "button"; b.textContent = word; b.dataset.word = word; b.setAttribute("aria-pressed", String(on)); b.onclick = act; caption.append(b);
+    let row = figure.querySelector("figcaption .buttons");
+    if (!row) { row = document.createElement("span"); row.className = "buttons"; figure.querySelector("figcaption").append(row); }
+    const make = (word, wanted, on, act) => {
+      let b = row.querySelector("[data-word=" + word + "]");
+      if (!b) { b = document.createElement("button"); b.type = "button"; b.textContent = word; b.dataset.word = word; row.append(b); }
+      b.hidden = !wanted; b.setAttribute("aria-pressed", String(on)); b.onclick = act;
     };
-    if (positive) make("log", look.log, () => { look.log = !look.log; curve(figure); });
-    make("smooth", look.smooth, () => { look.smooth = !look.smooth; curve(figure); });
+    make("log", positive, look.log, () => { look.log = !look.log; curve(figure); });
+    make("smooth", true, look.smooth, () => { look.smooth = !look.smooth; curve(figure); });
   }
 
   /* ---- layer x step maps */
