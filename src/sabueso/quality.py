@@ -63,6 +63,14 @@ def gaps(facts: Iterable[Fact]) -> Iterator[Finding]:
                 evidence=[("columns without any value", len(empty), 0), ("rows", fact["rows"], None)], remedy="Leave them out, or find what was to fill them.",
                 confidence=0.95, verified="fact",
             )  # fmt: skip
+        endless = {c["name"]: c["nonfinite"] for c in fact["columns"] if c.get("nonfinite")}
+        if endless:
+            yield Finding(
+                says=f"{len(endless)} columns of {fact['table']} hold infinities: {', '.join(f'{n} in {k} rows' for n, k in list(endless.items())[:5])}.",
+                place=place_of(fact, column=one_or(list(endless)[:50]), stage="ingest"), stage="ingest", severity="warning",
+                evidence=[(f"infinite values of {n}", k, 0) for n, k in list(endless.items())[:4]], confidence=0.95, verified="fact",
+                remedy="Find the division by zero or the logarithm of zero that makes them; most models refuse them.",
+            )  # fmt: skip
         for c in fact["columns"]:
             if c["name"] == fact["target"] and 0 < c["missing"] < fact["rows"]:
                 yield Finding(

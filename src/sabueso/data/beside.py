@@ -83,7 +83,7 @@ def _column(name: str, a: Held, b: Held) -> dict[str, Any]:
 def _told(p: Profile, sample: np.ndarray) -> dict[str, Any]:
     """Quantiles are of the sample: the counts, on the reference's edges, have no shape beyond them."""
     finite = sample[np.isfinite(sample)] if sample.dtype.kind != "O" else sample[:0]
-    grid = np.quantile(finite, GRID).tolist() if len(finite) else []
+    grid = np.quantile(finite.astype(float), GRID).tolist() if len(finite) else []
     return {"count": p.count, "missing": p.missing, "mean": p.mean, "sd": p.sd, "min": p.min, "max": p.max, "grid": grid, "distinct": p.distinct}
 
 

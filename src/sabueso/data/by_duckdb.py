@@ -10,6 +10,7 @@ import numpy as np
 
 from ..errors import UsageError
 from ..profiles import LENGTHS, Profile
+from .by_numpy import Arrays
 from .plans import SAMPLE, Plan, settled
 
 AT_ONCE = 100  # columns of one query
@@ -56,7 +57,7 @@ class Scan:
         if kind in ("number", "bool"):
             return quoted if self.types[name] == "DOUBLE" else f"CAST({quoted} AS DOUBLE)"
         if kind == "time":
-            return f"epoch({quoted})"
+            return f"epoch(CAST({quoted} AS TIMESTAMP))" if self.types[name].startswith("TIMESTAMP_") else f"epoch({quoted})"
         return f"CAST({quoted} AS VARCHAR)" if kind == "text" else f"CASE WHEN {quoted} IS NULL THEN NULL ELSE 'value' END"
 
     def _every(self) -> int:
@@ -76,6 +77,15 @@ class Scan:
             made |= self._arrays(f"SELECT {columns} FROM {source}{where}", names)
         return made
 
+    def in_memory(self) -> Arrays:
+        """The same table as arrays: a small one is counted faster so."""
+        columns: dict[str, np.ndarray] = {}
+        for names in batches(self.names, 10 * AT_ONCE):
+            columns |= self._arrays(f"SELECT {', '.join(f'{self.read(n)} AS {quote(n)}' for n in names)} FROM {self.source}", names)
+        made = Arrays(self.name, columns, self.kinds, self.file)
+        made.lost = self.lost
+        return made
+
     def column(self, name: str) -> np.ndarray:
         """All of one column."""
         return self._arrays(f"SELECT {self.read(name)} AS {quote(name)} FROM {self.source}", [name])[name]
@@ -90,9 +100,10 @@ class Scan:
         made: dict[str, list[Profile]] = {n: [] for n in plans}
         for names in batches(list(plans), AT_ONCE):
             asked = [self._asked(f"c{i}", n, plans[n]) for i, n in enumerate(names)]
+            edges = [list(plans[n].edges) for n in names if plans[n].edges]  # as parameters: thousands of literals are slow to parse
             inner = ", ".join(self._shown(f"c{i}", n) for i, n in enumerate(names))
             source = f"(SELECT {part} AS part, {inner} FROM {self.source})"
-            for row in self._all(f"SELECT part, count(*), {', '.join(asked)} FROM {source} GROUP BY part ORDER BY part"):
+            for row in self._all(f"SELECT part, count(*), {', '.join(asked)} FROM {source} GROUP BY part ORDER BY part", edges):
                 found = iter(row[2:])
                 for n in names:
                     made[n].append(self._told(n, plans[n], row[1], found))
@@ -110,9 +121,9 @@ class Scan:
         if plan.kind == "other":
             return f"count({c})"
         if plan.kind == "text":
-            counted = f"histogram({c})" if plan.by_value else f"histogram(length({c}), [{', '.join(map(str, LENGTHS))}])"
+            counted = f"histogram({c})" if plan.by_value else f"histogram(CAST(length({c}) AS DOUBLE), ?)"
             return f"count({c}), {counted}"
-        counted = f"histogram({c})" if plan.by_value else f"histogram({c}, [{', '.join(f'{e!r}::DOUBLE' for e in plan.edges)}])" if plan.edges else "NULL"
+        counted = f"histogram({c})" if plan.by_value else f"histogram({c}, ?)" if plan.edges else "NULL"
         odd = f"count_if(isnan(raw_{c})), count_if(isinf(raw_{c}))" if self._odd(name) else "0, 0"
         whole = f"bool_and({c} = trunc({c}))" if plan.whole else "false"
         return f"count({c}), {odd}, min({c}), max({c}), avg({c}), stddev_pop({c}), count_if({c} = 0), {whole}, {counted}"
@@ -124,10 +135,10 @@ class Scan:
             return made
         if plan.kind == "text":
             return settled(_counted(made, next(found), plan.by_value, LENGTHS))
-        _, made.nonfinite = next(found), int(next(found))
+        made.nonfinite = [next(found) for _ in range(2)][1] or 0
         made.missing -= made.nonfinite
         made.min, made.max, made.mean, made.sd, made.zeros, made.whole = (next(found) for _ in range(6))
-        made.whole = bool(made.whole)
+        made.whole, made.zeros = bool(made.whole), made.zeros or 0
         return settled(_counted(made, next(found), plan.by_value, plan.edges))
 
     def _odd(self, name: str) -> bool:

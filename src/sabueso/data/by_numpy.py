@@ -46,8 +46,10 @@ class Arrays:
 
     def _profile(self, name: str, plan: Plan, values: np.ndarray) -> Profile:
         made = Profile(name, self.kinds[name], plan.kind, count=len(values), sampled=len(values))
-        if plan.kind in ("text", "other"):
+        if values.dtype.kind == "O":
             return _texts(made, plan, values)
+        if plan.kind == "other":
+            return made
         real = values.astype(np.float64, copy=False)
         finite = np.isfinite(real)
         good = real if finite.all() else real[finite]

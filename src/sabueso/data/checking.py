@@ -14,6 +14,7 @@ from ..adapters.sklearn.tells import patterns
 from ..capture import breaks, twins
 from ..catalogue import Check
 from ..checks import catalogue
+from ..contracts import Contract
 from ..diagnoses import Diagnosis
 from ..errors import UsageError
 from ..events import Fact
@@ -52,11 +53,17 @@ def check_data(train: Any = None, *, test: Any = None, reference: Any = None, cu
     chosen = settings.chosen(catalogue())
     rules = contract_of(contract) if contract is not None else None
     reader = Reader(list(given.values()), memory)
-    held = {}
-    for role, source in given.items():
-        say(f"reading {role}")
-        held[role] = Held.of(reader.open(source, role), role)
+    say(f"reading {' and '.join(given)}")
+    held = {role: Held.of(table, role) for role, table in reader.tables(given).items()}
     _columns_are_there(held, target, time, group)
+    with np.errstate(all="ignore"):
+        facts = _evidence(held, target, time, group, rules, say)
+    tables = [{"role": r, "table": h.table.name, "rows": h.table.rows, "columns": len(h.table.names)} for r, h in held.items()]
+    return _told(facts, chosen, settings, tables, clock.monotonic() - began)
+
+
+def _evidence(held: dict[str, Held], target: str | None, time: str | None, group: str | None, rules: Contract | None, say: Say) -> list[Fact]:
+    """Every pair of tables that belong together, then each table by itself."""
     facts = Facts()
     for mine, other, role in (("train", "test", "split"), ("reference", "current", "period"), ("train", "current", "period")):
         if mine in held and other in held and not (mine == "train" and other == "current" and "reference" in held):
@@ -67,8 +74,7 @@ def check_data(train: Any = None, *, test: Any = None, reference: Any = None, cu
         _single(facts, one, target)
         if rules is not None:
             facts.add("broken_rules", one.table, broken(rules, one.table, one.profiles))
-    tables = [{"role": r, "table": h.table.name, "rows": h.table.rows, "columns": len(h.table.names)} for r, h in held.items()]
-    return _told(facts.made, chosen, settings, tables, clock.monotonic() - began)
+    return facts.made
 
 
 class Facts:

@@ -49,6 +49,8 @@ def seen(table: Table, role: str, profiles: dict[str, Profile], sample: dict[str
 
 def only(p: Profile) -> str | None:
     """The one value that a column has; None where it has several or none."""
+    if p.nonfinite:
+        return None
     if p.levels:
         return str(p.levels[0][0])[:40] if len(p.levels) == 1 else None
     return f"{p.min:g}" if p.valid and p.min is not None and p.min == p.max else None

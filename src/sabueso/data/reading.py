@@ -13,7 +13,7 @@ import numpy as np
 
 from ..capture import summarise
 from ..errors import UsageError
-from .by_duckdb import Scan, connect, literal, said
+from .by_duckdb import Scan, connect, literal, quote, said
 from .by_numpy import Arrays
 
 Table = Arrays | Scan
@@ -29,6 +29,13 @@ class Reader:
         there = find_spec("duckdb") is not None
         self.connection = connect(_duckdb(), memory) if there and any(map(_wants_engine, sources)) else None
         self._count = 0
+
+    def tables(self, given: dict[str, Any]) -> dict[str, Table]:
+        """All tables of a check; where all are small they are taken into memory."""
+        opened = {role: self.open(source, role) for role, source in given.items()}
+        if all(t.rows * len(t.names) <= CELLS for t in opened.values()):
+            return {r: t.in_memory() if isinstance(t, Scan) else t for r, t in opened.items()}
+        return opened
 
     def open(self, source: Any, name: str) -> Table:
         """A table by path, query or frame. Raises UsageError with one line that says what is wrong."""
@@ -63,6 +70,9 @@ class Reader:
         if lower.endswith(PARQUET):
             return Scan(self.connection, f"read_parquet({literal(path)})", name, path)
         if lower.endswith(TEXT):
+            with open(files[0], "rb") as held:
+                if held.read(2) in (b"\xff\xfe", b"\xfe\xff"):
+                    raise UsageError(f"{name} is written in UTF-16; save it as UTF-8")
             return self._text(path, name)
         if lower.endswith(JSON):
             return self._kept(f"read_json_auto({literal(path)})", name, path)
@@ -130,6 +140,8 @@ class Reader:
         held = x.detach().cpu().numpy() if lib == "torch" else np.asarray(x) if lib in ("numpy", "") and hasattr(x, "__len__") else None
         if held is None or held.ndim not in (1, 2) or held.dtype.kind not in "iufbOUSmM":
             raise UsageError(f"{name}: a {type(x).__name__} is no table; give a path, a frame, a dictionary of columns or a two-dimensional array")
+        if not held.size:
+            raise UsageError(f"{name} has no rows: there is nothing to check")
         held = held.reshape(len(held), -1)
         return _arrays(name, {f"column {j}": _array(held[:, j]) for j in range(held.shape[1])}, file)
 
@@ -143,7 +155,8 @@ class Reader:
             x = x.set_axis(unrepeated(names), axis=1)
         try:
             self.connection.register(f"frame_{self._count}", x.to_arrow() if lib == "polars" else x)
-            self.connection.execute(f"SELECT * FROM frame_{self._count} LIMIT 1").fetchall()
+            doubtful = [quote(c) for c in x.columns if getattr(x[c].dtype, "kind", "") in "OM"] if lib == "pandas" else []
+            self.connection.execute(f"SELECT {', '.join(f'max({c})' for c in doubtful) or '1'} FROM frame_{self._count}").fetchall()
         except Exception:  # a column of mixed objects, a type that it does not know
             return None
         return f"frame_{self._count}"
