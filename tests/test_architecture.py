@@ -16,7 +16,7 @@ import sabueso
 
 ROOT = Path(sabueso.__file__).parent
 FILES = sorted(p for p in ROOT.rglob("*.py") if "hook" not in p.parts and "demo" not in p.parts)
-NOUNS = {p.stem for p in ROOT.glob("*.py")} - {"__init__", "__main__", "cli", "wiring", "config", "pytest_plugin"}
+NOUNS = {p.stem for p in ROOT.glob("*.py")} - {"__init__", "__main__", "cli", "wiring", "config", "pytest_plugin", "testing"}
 MAY = {  # folder -> folders of ours that it may import, itself and the nouns besides
     "store": set(),
     "capture": {"store"},
