@@ -8,6 +8,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from .errors import SabuesoError, UsageError
 
 TYPES = ("integer", "number", "boolean", "text", "time", "other")
@@ -54,7 +56,8 @@ class Contract:
                 f"extra: {'true' if self.extra else 'false'}  # may columns be there that are not named here?", "columns:"]  # fmt: skip
         for name, rule in self.columns.items():
             said.append(f"  {scalar(name)}:")
-            said += [f"    {k}: {scalar(v)}" for k, v in vars(rule).items() if v is not None and v is not False]
+            said += [f"    {k}: {scalar(stamp(v) if rule.type == 'time' and k in ('least', 'most') else v)}" for k, v in vars(rule).items()
+                     if v is not None and v is not False]  # fmt: skip
         return "\n".join(said) + "\n"
 
     @classmethod
@@ -75,7 +78,7 @@ def _rule(name: str, held: Any, where: str) -> Rule:
     unknown = sorted(set(map(str, held)) - KEYS)
     if unknown:
         raise UsageError(f"{where}: column {name!r} has no rule {unknown[0]!r} (there are: {', '.join(sorted(KEYS))})")
-    rule = Rule(**held)
+    rule = Rule(**{k: seconds(v, name, where) if held.get("type") == "time" and k in ("least", "most") else v for k, v in held.items()})
     if rule.type not in TYPES:
         raise UsageError(f"{where}: column {name!r} can't be of type {rule.type!r} (there are: {', '.join(TYPES)})")
     if rule.values is not None and not isinstance(rule.values, list):
@@ -85,6 +88,21 @@ def _rule(name: str, held: Any, where: str) -> Rule:
         if value is not None and (not isinstance(value, (int, float)) or isinstance(value, bool)):
             raise UsageError(f"{where}: {key} of column {name!r} must be a number, not {value!r}")
     return rule
+
+
+def stamp(value: float) -> str:
+    """Seconds since 1970 as a person writes a time."""
+    return str(np.datetime64(int(value), "s"))
+
+
+def seconds(value: Any, name: str, where: str) -> Any:
+    """A time as a person writes it in seconds since 1970. Raises UsageError."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return float(np.datetime64(value, "us").astype(np.int64) / 1e6)
+    except ValueError as error:
+        raise UsageError(f"{where}: {value!r} of column {name!r} is no time; write it as 2024-01-31 or 2024-01-31T12:00:00") from error
 
 
 # ---- a small part of YAML: mappings by indentation, lists and mappings in brackets, lists by dashes, comments

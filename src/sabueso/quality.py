@@ -126,7 +126,7 @@ def spellings(facts: Iterable[Fact]) -> Iterator[Finding]:
             told = "; ".join(f"{a!r} for {b!r}" for a, b in list(v["spellings"].items())[:4])
             yield Finding(
                 says=f"{v['count']} rows of {fact['table']} write a {v['column']} otherwise than the rest: {told}.",
-                place=place_of(fact, column=v["column"], row=v["rows"], stage="ingest"), stage="ingest", severity="warning" if v["slips"] else "note",
+                place=place_of(fact, column=v["column"], row=v["rows"], stage="ingest"), stage="ingest", severity="warning",
                 evidence=[("rows in the rarer spelling", v["count"], 0), (f"levels of {v['column']}", v["levels"], v["after"])],
                 remedy=f"Bring it into one spelling where it is read: table[{v['column']!r}].str.strip().str.casefold().", confidence=0.85, verified="fact",
             )  # fmt: skip

@@ -8,9 +8,8 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from ..contracts import Contract, Rule
+from ..contracts import Contract, Rule, stamp
 from ..errors import UsageError
-from .rows import stamp
 
 PANDERA = {"integer": "int", "number": "float", "boolean": "bool", "text": "str", "time": '"datetime64[ns]"', "other": "None"}
 PYDANTIC = {"integer": "int", "number": "float", "boolean": "bool", "text": "str", "time": "datetime", "other": "Any"}
@@ -26,7 +25,7 @@ def exported(contract: Contract, form: str) -> str:
 
 def _bound(rule: Rule, value: float | None) -> Any:
     """A bound as code: of a time an ISO text."""
-    return None if value is None else str(stamp(value, "time")) if rule.type == "time" else value
+    return None if value is None else stamp(value) if rule.type == "time" else value
 
 
 def pandera(contract: Contract) -> str:

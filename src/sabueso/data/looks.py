@@ -102,10 +102,10 @@ def variants(table: Table, name: str, p: Profile) -> dict[str, Any] | None:
     for text, n in p.levels:
         groups.setdefault(" ".join(str(text).split()).casefold(), []).append((text, n))
     several = {k: v for k, v in groups.items() if len(v) > 1 and k}
-    if not several:
-        return None
     odd = {str(t): str(v[0][0]) for v in several.values() for t, _ in v[1:]}
-    slips = all(t != t.strip() or "  " in t or len(t) > 3 for t in odd) and all(sum(n for _, n in v[1:]) <= 0.1 * v[0][1] for v in several.values())
+    slips = several and all(t != t.strip() or "  " in t or len(t) > 3 for t in odd) and all(sum(n for _, n in v[1:]) <= 0.1 * v[0][1] for v in several.values())
+    if not slips:  # levels that differ by case alone may be meant so
+        return None
     count = sum(n for v in several.values() for _, n in v[1:])
     return {"column": name, "spellings": dict(list(odd.items())[:6]), "count": count, "levels": len(p.levels), "after": len(groups), "slips": slips,
             "rows": table.first(name, "equal", list(odd))}  # fmt: skip

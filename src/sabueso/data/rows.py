@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..contracts import stamp
 from ..profiles import Profile
 from .reading import Table
 
@@ -98,11 +99,6 @@ def times(a: Table, b: Table, time: str) -> dict[str, Any] | None:
         return None
     start, end = float(theirs_held.min()), float(ours_held.max())
     late = ours > start
-    shape = a.kinds[time]
+    told = stamp if a.kinds[time] == "time" else float
     return {"how": "time", "column": time, "count": int(late.sum()), "rows": np.flatnonzero(late)[:FIRST].tolist(), "judged": int((theirs < end).sum()),
-            "last": stamp(end, shape), "first": stamp(start, shape)}  # fmt: skip
-
-
-def stamp(value: float, kind: str) -> Any:
-    """A time as a person writes it."""
-    return str(np.datetime64(int(value), "s")) if kind == "time" else value
+            "last": told(end), "first": told(start)}  # fmt: skip
