@@ -60,6 +60,9 @@ VOCABULARY: dict[str, Term] = {
         "fact", "", "models or optimizers of one kind built again and again from one line while training goes on: line, count, steps between", "torch"
     ),
     "scheduler": Term("fact", "", "a learning rate scheduler: class, settings, lines and numbers of its steps against those of the optimizer", "torch"),
+    "recurrence": Term(
+        "fact", "", "a weight applied again and again to its own result in one forward: calls, growth of the gradient over them on its way back, line", "torch"
+    ),
     "softmax_dim": Term("fact", "", "a softmax on the way to a loss: shape, dim, module, sums", "torch"),
     "train_loss": Term(
         "series", "", "value of each scalar on which backward was called; the step is the count of optimizer steps (or of backwards without any)", "torch"
@@ -158,6 +161,10 @@ VOCABULARY: dict[str, Term] = {
     "remembered": Term("fact", "", "columns given to a model fitted elsewhere beside its parts: gaps that it fills, levels that it does not know", "sklearn"),
     "process_failed": Term("fact", "", "a process that the program started ended with an error: command, status, missing module, last lines"),
     "stored": Term("fact", "", "an object was written to a file: path, models, classes of the person's own modules that it refers to"),
+    # ---- what the person logs elsewhere
+    "logged": Term("series", "", "a number that the program gave to TensorBoard or MLflow; place.tensor is its tag"),
+    "logged_histogram": Term("profile", "", "values that the program gave to TensorBoard as a histogram; place.tensor is their tag"),
+    "logged_parameter": Term("fact", "", "a setting that the program gave to MLflow: key, value"),
     # ---- resources, reproducibility, ranks
     "rank": Term("fact", "", "a process joined a group of several ranks: rank, world, backend", "torch"),
     "rank_batches": Term("fact", "", "fingerprints of the first training batches of a rank; the last of a process counts", "torch"),

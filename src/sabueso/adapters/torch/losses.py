@@ -115,6 +115,7 @@ class Losses:
 
     def called(self, call: LossCall) -> None:
         """Keep it until the backward, tell the others."""
+        call.value["target_integers"] = was_integers(self.trace.of(call.target))
         self.calls.append((call.made, call.value))
         self.watch.tell("on_loss_call", call)
         if self.watch.evaluating and not torch.is_grad_enabled():
@@ -307,6 +308,15 @@ def same_source(a: Made, b: Made) -> bool:
             made = made.parents[0]
         roots.append(made)
     return roots[0] is roots[1]
+
+
+def was_integers(made: Made | None) -> bool:
+    """Were these numbers integers before they were cast?"""
+    for _ in range(4):
+        if made is None or not made.dtype.is_floating_point:
+            break
+        made = made.parents[0] if made.op in SHAPING and made.parents else None
+    return made is not None and not made.dtype.is_floating_point
 
 
 def install(watch: Watch) -> None:

@@ -17,13 +17,15 @@ import torch
 from ...capture.origin import is_users
 from .lines import here, named
 from .modules import Modules
-from .trace import is_plain, tensors_in
+from .trace import Trace, is_plain, tensors_in
 from .watch import Watch
 
 PART = "sources"
 TIMES = 2
+APPLIES = frozenset({"matmul", "mm", "mv", "linear", "addmm"})
 MOST_VALUES = 2_000_000
 NARROW, WIDE = 0.1, 30.0  # of an input's spread (root mean square): 1 is what initialisers are made for, pictures in 0 to 1 have 0.3 to 0.5
+USUAL = 0.75  # of the rows are at most at the level told: a few rows far out are outliers, no scale
 GRID = np.linspace(0.02, 0.98, 33)
 SAME = 0.02  # of the spread: largest difference between the standardised quantiles of a column and of its source
 
@@ -34,27 +36,43 @@ class Sources:
     def __init__(self, watch: Watch) -> None:
         self.watch, self.recorder = watch, watch.recorder
         self.modules: Modules = watch.parts["modules"]
+        self.trace: Trace = watch.parts["trace"]
         self.told: dict[int, int] = {}
 
     def forward(self, root: Any, inputs: Any, outputs: Any) -> None:
         """A model was called in a sampled step."""
         root = self.modules.root_of(root) or root
         given = next((t for t in tensors_in(inputs) if t.is_floating_point()), None)
-        if given is None or not is_plain(given) or given.requires_grad or given.dim() < 2 or not given.numel() or self.told.get(id(root), 0) >= TIMES:
+        self.given(given, id(root), self.modules.label(root))
+
+    def operation(self, name: str, func: Any, args: Any, kwargs: Any, result: Any, outputs: list[Any]) -> None:
+        """Data meets a trained weight outside of any module: the input of a model of bare tensors."""
+        if name not in APPLIES or self.trace.stack or self.watch.evaluating or len(args) < 2 or not all(map(torch.is_tensor, args[:2])):
+            return
+        made = self.trace.of(args[0])
+        weight = args[1]
+        if weight.requires_grad and weight.is_leaf and not args[0].requires_grad and not (made is not None and made.lost):
+            self.given(args[0], id(weight), named(weight) or "the first weight")
+
+    def given(self, given: Any, key: int, label: str | None) -> None:
+        """What a model was given, where its scale is odd."""
+        if given is None or not is_plain(given) or given.requires_grad or given.dim() < 2 or not given.numel() or self.told.get(key, 0) >= TIMES:
+            return
+        if not given.is_floating_point():
             return
         x = given.detach()[:2048].double()
         if not bool(torch.isfinite(x).all()):
             return
-        spread, level = float(x.std(correction=0)), float(x.pow(2).mean().sqrt())
         columns = x.reshape(len(x), -1)
+        spread, level = float(x.std(correction=0)), float(columns.pow(2).mean(1).quantile(USUAL).sqrt())
         peaks = columns.abs().amax(0)
         odd = spread < NARROW or level > WIDE or float(peaks.max()) > WIDE
         if not odd:
             return
-        self.told[id(root)] = self.told.get(id(root), 0) + 1
+        self.told[key] = self.told.get(key, 0) + 1
         line = here()
         value: dict[str, Any] = {
-            "model": self.modules.label(root), "name": named(given), "shape": list(given.shape), "spread": spread, "level": level, "low": float(x.min()),
+            "model": label, "name": named(given), "shape": list(given.shape), "spread": spread, "level": level, "low": float(x.min()),
             "high": float(x.max()), "source": self.source(given), "integers": bool((x == x.round()).all()), "columns": self.columns(given, columns),
         }  # fmt: skip
         self.recorder.fact("input_scale", value, step=self.watch.step, stage="preprocess", module=value["model"], **(line.place if line else {}))
@@ -190,3 +208,4 @@ def install(watch: Watch) -> None:
     sources = Sources(watch)
     watch.parts["sources"] = sources
     watch.hang("on_forward", PART, sources.forward)
+    watch.hang("on_operation", PART, sources.operation)

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
 from ...catalogue import check
 from ...events import Fact, Series
+from ...explosions import in_a_loop, of_row, through_time
 from ...findings import Finding
-from ...learning import Harm, Training, harm, rate_of_steps, trainings, within
-from ...places import Place
+from ...learning import Training, harm, rate_of_steps, trainings, within
 
 RECURRENT = ("RNN", "LSTM", "GRU", "RNNCell", "LSTMCell", "GRUCell")
 
 
-@check(stage="train", severity="error", leads_to=("nonfinite-loss", "learning-rate-too-high", "not-learning", "dead-units", "saturated-units"))
+@check(stage="train", severity="error", leads_to=("nonfinite-loss", "learning-rate-too-high", "not-learning", "dead-units", "saturated-units"), interventions=("gradients clipped", "learning rate / 10"))
 def exploding_gradient(
     train_loss: list[Series], weight_gradient: list[Series] = None, loss_spike: list[Fact] = None, initial_weights: list[Fact] = None,
-    targets: list[Fact] = None, experiment: list[Fact] = None, *, growth: float = 100.0, share: float = 0.9,
+    targets: list[Fact] = None, experiment: list[Fact] = None, recurrence: list[Fact] = None, update_ratio: list[Series] = None, *,
+    growth: float = 100.0, share: float = 0.9,
 ) -> Iterator[Finding]:  # fmt: skip
     """A gradient so large that one step throws the weights away.
 
@@ -33,7 +33,8 @@ def exploding_gradient(
     Evidence
     --------
     Only of a harmed training. A row: a loss of a hundred times the median before it, nine tenths of it from one row (heavy tails reach some
-    tens). Recurrent: a weight's gradient grows a hundredfold over the first step's under an optimizer whose steps follow its size.
+    tens). Recurrent: a weight's gradient grows a hundredfold over the first step's under an optimizer whose steps follow its size; or, where a
+    loop by hand applies a weight to its own result, over the calls of one forward.
     Remedy
     ------
     Correct or leave out the row; clip the norm of the gradient.
@@ -84,7 +85,14 @@ def exploding_gradient(
             yield of_row(spike, wrong)
             return
         began = next((f for f in initial_weights or [] if f["optimizer"] == training.optimizer), None)
-        if began is None or rate_of_steps(began) != "gradient" or not any(p["class"] in RECURRENT for p in began["parameters"]):
+        if began is None or rate_of_steps(began) != "gradient":
+            continue
+        looped = max(within_training(recurrence or [], training), key=lambda f: f["growth"], default=None)
+        change = largest_update(within(update_ratio or [], training), began)
+        if looped is not None and looped["growth"] >= growth and not change < 0.1:
+            yield in_a_loop(training, began, looped, change, wrong, experiment or [])
+            return
+        if not any(p["class"] in RECURRENT for p in began["parameters"]):
             continue
         grown = growing(within(weight_gradient or [], training), began, growth)
         if grown is not None:
@@ -96,31 +104,6 @@ def by_row(spikes: list[Fact], training: Training, share: float) -> Fact | None:
     """The first spike, if one row makes it up; later ones follow from it."""
     inside = [f for f in spikes if training.steps[0] <= (f.place.step or 0) <= training.steps[-1]]
     return inside[0] if inside and (inside[0].get("share") or 0.0) >= share else None
-
-
-def of_row(spike: Fact, wrong: Harm) -> Finding:
-    """Name the row by its place in the data as read, with what is extreme in it."""
-    spot: dict[str, Any] = spike.get("spot") or {}
-    rows = spot.get("rows") or []
-    row = rows[0] if len(rows) == 1 else rows or None
-    array = spot.get("table") or spot.get("array") or "the batch"
-    evidence = [("loss of the step", spike["loss"], f"about {spike['usual']:.4g}, the median before it")]
-    evidence.append(("share of it that one row makes up", spike["share"], f"about {1 / spike['rows_in_batch']:.3f}"))
-    which = f"row {row} of {array}" if row is not None else f"row {spike['top'][0]} of the batch"
-    says = f"{which} alone makes the loss {spike['loss']:.3g}"
-    for name in ("target", "input"):
-        value, usual = spike.get(name), spike.get(f"{name}_range")
-        value = value[0] if isinstance(value, list) else value
-        if value is not None and usual and abs(value - sum(usual) / 2) > 10 * (usual[1] - usual[0]):
-            evidence.append((f"{name} of {which}", value, f"{usual[0]:.4g} to {usual[1]:.4g} for nine rows in ten of its batch"))
-            says = f"the {name} of {which} is {value:.6g}, others lie between {usual[0]:.3g} and {usual[1]:.3g}: it alone makes the loss {spike['loss']:.3g}"
-            break
-    if spot.get("value") is not None:
-        evidence.append((f"{spot['column']} of that row", spot["value"], f"{spot['others'][0]:.4g} to {spot['others'][1]:.4g}"))
-    evidence.append(("afterwards", wrong.says, "a loss that falls"))
-    place = spike.place.but(row=row, column=spot.get("column"), tensor=spot.get("array"))
-    remedy = f"correct or leave out {which}; smooth_l1_loss or clipped gradients would have survived it"
-    return Finding(f"{says}; {wrong.says}", place, evidence, remedy, confidence=0.95 if row is not None else 0.85, verified="fact")
 
 
 def growing(gradients: list[Series], began: Fact, growth: float) -> tuple[Series, int, float] | None:
@@ -139,12 +122,12 @@ def growing(gradients: list[Series], began: Fact, growth: float) -> tuple[Series
     return best
 
 
-def through_time(training: Training, began: Fact, series: Series, step: int, times: float, wrong: Harm, experiment: list[Fact]) -> Finding:
-    """A recurrent net whose gradient grew; verified where clipping kept the first steps whole on a copy."""
-    tried = next((e for e in experiment if e["change"] == "gradients clipped" and e["helps"]), None)
-    verified = {k: tried[k] for k in ("how", "before", "after")} if tried else None
-    evidence = [(f"gradient of {series.place.tensor} at step {step + 1}, by that of the first", times, "below 10"), *wrong.evidence]
-    place = Place(step=step + 1, module=series.place.module, tensor=series.place.tensor, file=training.place.file, line=training.place.line)
-    says = f"the gradient of {series.place.tensor} grew {times:.3g}-fold by step {step + 1} and was applied whole: {wrong.says}"
-    remedy = "put torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0) between backward() and step()"
-    return Finding(says, place, evidence, remedy, confidence=0.95 if tried else 0.9, verified=verified)
+def within_training(facts: list[Fact], training: Training) -> list[Fact]:
+    """Those of the first hundred steps: what is seen later follows from what was destroyed."""
+    return [f for f in facts if training.steps[0] <= (f.place.step or 0) <= min(training.steps[-1], training.steps[0] + 100)]
+
+
+def largest_update(ratios: list[Series], began: Fact) -> float:
+    """The largest change of a weight in one of the first sampled steps, by its norm; NaN where none is known."""
+    early = [float(v) for s in ratios if s.place.estimator == began["name"] for v in s.values[:5]]
+    return max((v if np.isfinite(v) else float("inf") for v in early), default=float("nan"))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...catalogue import check
+from ...divergence import diverging, growing
 from ...events import Fact, Series
 from ...findings import Finding
 from ...learning import Training, first_rate, harm, matrices, rate_of_steps, trainings, within
@@ -15,7 +16,7 @@ from ...learning import Training, first_rate, harm, matrices, rate_of_steps, tra
 RECURRENT = ("RNN", "LSTM", "GRU")
 
 
-@check(stage="train", severity="error", leads_to=("nonfinite-loss", "dead-units", "saturated-units", "not-learning", "exploding-gradient", "underfitting"))
+@check(stage="train", severity="error", leads_to=("nonfinite-loss", "dead-units", "saturated-units", "not-learning", "exploding-gradient", "underfitting"), interventions=("learning rate / 10", "learning rate / 100"))
 def learning_rate_too_high(
     train_loss: list[Series], update_ratio: list[Series], initial_weights: list[Fact], targets: list[Fact] = None, experiment: list[Fact] = None,
     learning_rate: list[Series] = None, *, largest_update: float = 0.1, rise: float = 1.2, most_first: float = 20.0,
@@ -35,7 +36,8 @@ def learning_rate_too_high(
     steps change the median weight matrix by more than a tenth of its norm (a healthy step changes it by about a thousandth; one with Adam
     on small initial weights by up to a tenth) and within ten steps the loss
     rises by a fifth and more (and by three deviations) above where it began and above that of the best constant. A loss that began at twenty times
-    that of the best constant is another fault (initial weights, scale).
+    that of the best constant is another fault (initial weights, scale). Or, under plain gradient descent, a loss that grows from step to step
+    by a fifth and more, eight times in a row and from the beginning: the step is longer than the slope's whole valley is wide.
     Remedy
     ------
     Divide the rate by ten (Adam: 1e-3 to 3e-4; SGD: 0.1 or less), or warm it up.
@@ -85,6 +87,9 @@ def learning_rate_too_high(
             continue
         if training.baseline and not training.losses[0] < most_first * training.baseline:
             continue  # it was far off before the first step
+        if rate_of_steps(began) == "gradient" and not recurrent(began) and (times := growing(training)):
+            yield diverging(training, began, times, first_rate(began, learning_rate or []), wrong, experiment or [])
+            return
         ratios = early_updates(within(update_ratio, training), began)
         if not ratios or max(ratios) < largest_update:
             continue
