@@ -4,7 +4,8 @@ A column is counted in bins whose edges come from the reference (numbers: quanti
 (N = n + m) orthonormal polynomials h1..h4 of the pooled mid-rank give d_j = mean(h_j | current) - mean(h_j | reference): location, spread,
 skew and tails, in standard deviations. The effect is what is left of them when the noise is taken off, on one scale for numbers and levels
 (for a shift of a normal column 0.98 times Cohen's d); p asks "more than `least`?" and not "any at all?", so that a million rows do not
-turn 0.005 standard deviations into an alarm. Measured on 1,000 to 1,000,000 rows: research/data-anchors.md, section 7.
+turn 0.005 standard deviations into an alarm. Of a table's columns together (`verdicts`) one is called where chance, all tests considered, does not
+explain it and it is surely more than the least effect. Measured on 1,000 to 1,000,000 rows: bench/drift.py.
 """
 
 from __future__ import annotations
@@ -19,15 +20,21 @@ import numpy as np
 
 LEAST = 0.02  # standard deviations: nobody acts on less
 BINS = 64
+LOCATION, SHAPE, REST = 0.5, 0.3, 0.2  # weights: most moves are of location; of the rest most lie in spread, skew and tails
+SURE = 0.05  # p of no more than the least effect, of a column that chance does not explain
 
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """`p` of "no more than the least effect", the `effect` in standard deviations, and its parts (location, spread, skew, tails)."""
+    """`p` of "no more than the least effect", the `effect` in standard deviations, and its parts (location, spread, skew, tails).
+
+    `chance` is the p of no move at all; where the reference's own wobble is the least effect, of no more than that.
+    """
 
     p: float = 1.0
     effect: float = 0.0
     parts: list[float] = field(default_factory=list)
+    chance: float = 1.0
 
 
 def edges(values: np.ndarray, bins: int = BINS) -> np.ndarray:
@@ -48,12 +55,20 @@ def numbers(reference: Sequence[float], current: Sequence[float], least: float =
     if df == 0:
         return Moved()
     weight = n * m / (n + m)
-    squares, noncentral = parts * parts * weight, least**2 * weight
-    ps = [noncentral_chi2(squares[0], 1, noncentral), noncentral_chi2(squares.sum(), len(parts), noncentral)]
-    if df > len(parts):
-        ps.append(noncentral_chi2(chi2, df, noncentral))
+    squares = parts * parts * weight
+
+    def beyond(size: float) -> float:
+        noncentral = size**2 * weight
+        ps = [noncentral_chi2(squares[0], 1, noncentral), noncentral_chi2(squares.sum(), len(parts), noncentral)]
+        return together([*ps, noncentral_chi2(chi2, df, noncentral)] if df > len(parts) else ps, (LOCATION, SHAPE, REST))
+
     effect = math.sqrt(max(0.0, (squares.sum() - len(parts)) / weight))
-    return Moved(together(ps), effect, [float(d) for d in parts])
+    return Moved(beyond(least), effect, [float(d) for d in parts], beyond(noise(least)))
+
+
+def noise(least: float) -> float:
+    """What of the least effect is noise: the wobble that was learnt, none of what is merely too little to act on."""
+    return least if least > LEAST else 0.0
 
 
 def levels(reference: Sequence[float], current: Sequence[float], least: float = LEAST) -> Moved:
@@ -73,18 +88,30 @@ def levels(reference: Sequence[float], current: Sequence[float], least: float = 
     share = (rs + ss) / (rs + ss).sum()
     chi2 = float(((rs - parts_n * share) ** 2 / (parts_n * share) + (ss - parts_m * share) ** 2 / (parts_m * share)).sum())
     df, weight = len(rs) - 1, parts_n * parts_m / (parts_n + parts_m)
-    p = together([noncentral_chi2(chi2, df, least**2 * weight), unseen(r, s, least)])
-    return Moved(p, math.sqrt(max(0.0, (chi2 - df) / weight)))
+    new = unseen(r, s, least)
+    p, chance = (together([noncentral_chi2(chi2, df, size**2 * weight), new]) for size in (least, noise(least)))
+    return Moved(p, math.sqrt(max(0.0, (chi2 - df) / weight)), chance=chance)
 
 
 def unseen(reference: np.ndarray, current: np.ndarray, least: float = LEAST) -> float:
-    """p of so many rows with levels that the reference lacks, given how many levels it met once (Good-Turing)."""
-    n, m = reference.sum(), current.sum()
-    once, twice, new = float((reference == 1).sum()), float((reference == 2).sum()), float(current[reference == 0].sum())
-    if new <= 2:
+    """p of so many rows with levels that the reference lacks, at most (Chernoff's bound, so that no call rests on an approximation).
+
+    Were both parts drawn alike, a level that both together hold c times would lie in the current one alone with probability (m / N)^c. What
+    the least effect is of share `least` squared by half is left out of the count.
+    """
+    n, m = float(reference.sum()), float(current.sum())
+    new = float(current[reference == 0].sum()) - 0.5 * least**2 * m
+    if new <= 2 or n == 0:
         return 1.0
-    expected, variance = once / n * m, (once + 2 * twice) * (m / n) ** 2 + max(once, 1.0) / n * m
-    return normal_tail((new - expected - least * math.sqrt(m)) / math.sqrt(variance))
+    sizes, levels = np.unique((reference + current)[reference + current > 0], return_counts=True)
+    chance = (m / (n + m)) ** sizes
+    if new <= float((levels * chance * sizes).sum()):
+        return 1.0
+    kept = (chance > 1e-300) & (sizes <= new + 0.5 * least**2 * m)
+    sizes, levels, log_chance = sizes[kept], levels[kept], np.log(chance[kept])
+    t = np.linspace(0.0, math.log((n + m) / m) + 40 / max(new, 1.0), 400)[:, None]
+    bound = (levels * np.logaddexp(np.log1p(-np.exp(log_chance)), t * sizes + log_chance)).sum(axis=1) - t[:, 0] * new
+    return float(min(1.0, math.exp(max(bound.min(), -690.0))))
 
 
 def share(a: float, n: float, b: float, m: float, least: float = LEAST) -> float:
@@ -112,13 +139,13 @@ class Verdict:
     visible: float
 
 
-def verdicts(found: Sequence[tuple[Moved, float, float]], q: float = 0.01, care: float = 0.2, least: float = LEAST) -> list[Verdict]:
+def verdicts(found: Sequence[tuple[Moved, float, float]], q: float = 0.02, care: float = 0.2, least: float = LEAST) -> list[Verdict]:
     """Decide on the columns of one table together: (what moved, rows of the reference, rows now) each.
 
-    A column is drifted where a false discovery rate of q lets it through; one that is not, in so few rows that a move of `care` standard
-    deviations would more often be missed than seen, is not called the same.
+    A column is drifted where a false discovery rate of q lets it through and it is surely beyond the least effect; one that is not, in so few
+    rows that a move of `care` standard deviations would more often be missed than seen, is not called the same.
     """
-    yes = rejected([m.p for m, _, _ in found], q)
+    yes = [y and m.p < SURE for y, (m, _, _) in zip(rejected([m.chance for m, _, _ in found], q), found)]
     made = []
     for (moved, n, m), drifted in zip(found, yes):
         weight = n * m / (n + m) if n and m else 0.0
@@ -152,22 +179,28 @@ def normal_quantile(p: float) -> float:
     return NormalDist().inv_cdf(1 - p)
 
 
-def together(ps: Sequence[float]) -> float:
-    """Several p of one question as one (Cauchy combination: they need not be independent)."""
+def together(ps: Sequence[float], weights: Sequence[float] = ()) -> float:
+    """Several p of one question as one (Cauchy combination: they need not be independent), the likelier ones weighing more."""
     clipped = np.clip(np.asarray(ps, float), 1e-300, 1 - 1e-12)
-    t = np.where(clipped < 1e-8, 1 / (np.pi * clipped), np.tan((0.5 - clipped) * np.pi)).mean()
+    t = np.average(np.where(clipped < 1e-8, 1 / (np.pi * clipped), np.tan((0.5 - clipped) * np.pi)), weights=weights[: len(clipped)] or None)
     return float(1 / (np.pi * t)) if t > 1e8 else float(0.5 - np.arctan(t) / np.pi)
 
 
 def rejected(ps: Sequence[float], q: float = 0.01) -> list[bool]:
-    """Which of many questions are answered yes at a false discovery rate of q (Benjamini and Hochberg 1995)."""
+    """Which of many questions are answered yes at a false discovery rate of q (Benjamini, Krieger and Yekutieli 2006: in two stages)."""
     p = np.asarray(ps, float)
-    order = np.argsort(p)
-    below = np.flatnonzero(p[order] <= q * (np.arange(len(p)) + 1) / max(len(p), 1))
+    order, first = np.argsort(p), q / (1 + q)
+    many = _first(p[order], first)
+    many = _first(p[order], first * len(p) / max(len(p) - many, 1)) if many else 0
     yes = np.zeros(len(p), bool)
-    if len(below):
-        yes[order[: below[-1] + 1]] = True
+    yes[order[:many]] = True
     return yes.tolist()
+
+
+def _first(ordered: np.ndarray, q: float) -> int:
+    """How many of the smallest p go through (Benjamini and Hochberg 1995)."""
+    below = np.flatnonzero(ordered <= q * (np.arange(len(ordered)) + 1) / max(len(ordered), 1))
+    return int(below[-1]) + 1 if len(below) else 0
 
 
 def noncentral_chi2(x: float, df: int, noncentral: float) -> float:

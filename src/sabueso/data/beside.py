@@ -16,7 +16,7 @@ from .plans import bins_of
 from .reading import Table
 
 
-def apart(ours: Held, theirs: Held, role: str, target: str | None, skip: set[str], q: float = 0.01) -> dict[str, Any]:
+def apart(ours: Held, theirs: Held, role: str, target: str | None, skip: set[str], q: float = 0.02) -> dict[str, Any]:
     """The value of `tables_apart`."""
     a, b = ours.table, theirs.table
     told: dict[str, Any] = {"role": role, "reference": a.name, "current": b.name, "ref_rows": a.rows, "cur_rows": b.rows, "target": target}
@@ -110,7 +110,7 @@ def _share_floor(ours: list[Profile]) -> float:
 def _judge(columns: list[dict[str, Any]], q: float) -> None:
     """One decision over all columns: Benjamini and Hochberg."""
     answers = drift.verdicts([(c["moved"], *c["rows"]) for c in columns], q)
-    absent = drift.rejected([c["missing_p"] for c in columns], q)
+    absent = drift.rejected([c["missing_p"] for c in columns], q / 2)
     for c, v, gone in zip(columns, answers, absent):
         c["verdict"] = {"answer": v.answer, "p": v.p, "effect": v.effect, "low": v.low, "high": v.high, "visible": v.visible}
         c["parts"], c["missing_moved"] = c.pop("moved").parts, gone

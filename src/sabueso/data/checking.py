@@ -193,7 +193,7 @@ def _conflicts(facts: Facts, one: Held, features: list[str], target: str) -> Non
 def _broken(facts: Facts, one: Held, numbers: dict[str, np.ndarray], target: str) -> None:
     """Faults along the rows of one table, each told only where mending it restores what tells the label."""
     usual = {n: v.astype(np.float64) for n, v in list(numbers.items())[: breaks.MOST_WIDTH] if len(np.unique(v[:500])) > 8 and np.isfinite(v).all()}
-    levels = breaks._levels({n: v for n, v in one.sample.items() if n != target})
+    levels = breaks.levels_of({n: v for n, v in one.sample.items() if n != target})
     y = one.sample[target].astype(np.float64)
     if not usual:
         return
