@@ -16,6 +16,8 @@ def of(fact: Fact) -> Finding:
     count = fact.get("moved") or last - first + 1
     inside = ", ".join(f"{k} {v}" for k, v in (fact.get("where") or {}).items())
     which = f"rows {first} to {last} ({inside})" if inside else f"rows {first} to {last}"
+    listed = fact.get("row_numbers")
+    which = f"the {count} rows with {inside}" if listed else which
     whole = fact["agreement_elsewhere"] is None
     evidence: list[tuple[str, Any, Any]] = [
         (f"labels {fact['labels']} that nearest neighbours in {fact['features']} confirm, {which}", fact["agreement"], fact["agreement_elsewhere"]
@@ -25,7 +27,9 @@ def of(fact: Fact) -> Finding:
         evidence.insert(1, (f"the same {mending(fact)}", fact["agreement_mended"], fact["agreement_elsewhere"]))
     evidence.append(("rows concerned", count, 0))
     tensor = fact["labels"] if whole else fact["features"]
-    place = fact.place.but(stage="ingest", tensor=tensor, column=fact.get("labels_from"), row=list(range(first, min(last + 1, first + FIRST))), step=None)
+    place = fact.place.but(
+        stage="ingest", tensor=tensor, column=fact.get("labels_from"), row=listed or list(range(first, min(last + 1, first + FIRST))), step=None
+    )
     return Finding(says=says(fact, which), place=place, evidence=evidence, remedy=REMEDIES[kind], confidence=0.96 if kind != "disordered" else 0.85,
                    stage="ingest", verified={"how": mending(fact), "before": fact["agreement"], "after": fact["agreement_mended"]}
                    if fact["agreement_mended"] is not None else None)  # fmt: skip

@@ -13,8 +13,8 @@ FIT = "share of the variance of {} that least squares explains"
 
 def of(fact: Fact) -> Finding:
     """The finding of one `broken_rows`, by its kind."""
-    says, remedy, more = {"rolled": _rolled, "permuted": _permuted, "unit": _unit, "sentinel": _sentinel}[fact["kind"]](fact)
-    columns, rows = fact["columns"] or [fact["labels"]], fact["row_numbers"]
+    says, remedy, more = {"rolled": _rolled, "permuted": _permuted, "unit": _unit, "sentinel": _sentinel, "stuck": _stuck}[fact["kind"]](fact)
+    columns, rows = [*(fact["columns"] or [fact["labels"]]), *([fact["also"]] if fact.get("also") else [])], fact["row_numbers"]
     evidence = [(FIT.format(fact["labels"]), fact["before"], fact["after"] if fact["after"] is not None else fact["elsewhere"]), *more,
                 ("rows concerned", fact["count"], 0)]  # fmt: skip
     return Finding(
@@ -33,10 +33,19 @@ def _rolled(fact: Fact) -> tuple[str, str, list[tuple[str, Any, Any]]]:
 
 
 def _permuted(fact: Fact) -> tuple[str, str, list[tuple[str, Any, Any]]]:
-    says = (f"In the {fact['count']} rows with {fact['by']} = {fact['group']} of {fact['table']} the values of {fact['labels']} are those that the features "
+    name = fact["columns"][0] if fact["columns"] else fact["labels"]
+    says = (f"In the {fact['count']} rows with {fact['by']} = {fact['group']} of {fact['table']} the values of {name} are those that the other columns "
             f"foretell, but in other rows.")  # fmt: skip
-    return says, f"Join {fact['labels']} of that {fact['by']} by an identifier anew.", [
-        (f"correlation of sorted {fact['labels']} with the sorted forecast of the other rows", fact["alike"], None)]  # fmt: skip
+    return says, f"Join {name} of that {fact['by']} by an identifier anew.", [
+        (f"correlation of {name}, sorted, with what the other rows' fit expects, sorted", fact["alike"], None)]  # fmt: skip
+
+
+def _stuck(fact: Fact) -> tuple[str, str, list[tuple[str, Any, Any]]]:
+    name, value = fact["columns"][0], shown(fact["value"])
+    says = (f"From row {fact['first']} to {fact['last']} {name} in {fact['table']} stays at {value:g}, while it takes {fact['distinct']} values elsewhere and "
+            f"{fact['labels']} goes on changing: it stuck.")  # fmt: skip
+    return says, f"Take {name} of these rows as missing where they are read; ask what records it.", [
+        (f"distinct values of {name} in these rows", 1, fact["distinct"])]  # fmt: skip
 
 
 def _unit(fact: Fact) -> tuple[str, str, list[tuple[str, Any, Any]]]:
@@ -44,7 +53,7 @@ def _unit(fact: Fact) -> tuple[str, str, list[tuple[str, Any, Any]]]:
     by = f"times {factor}" + (f" plus {offset}" if offset else "")
     rows = fact["row_numbers"]
     first, share = rows[0] if rows else 0, f"{fact['count']} of {fact['of']} rows"
-    since = f"From row {first} on" if first else "In the first rows"
+    since = (f"From row {first} on" if first else "In the first rows") if fact.get("since", True) else f"In {fact['count']} rows"
     says = f"{since} {name} in {fact['table']} is what it is elsewhere {by} ({fact['unit']}): {share}."
     return says, f"Convert these rows where they are read: ({name} - {offset}) / {factor}.", [
         (f"median of {name} in these rows", shown(fact["now"]), shown(fact["usual"])), ("factor", factor, 1)]  # fmt: skip

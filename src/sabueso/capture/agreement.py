@@ -172,6 +172,47 @@ def _explained(y: np.ndarray, rows: np.ndarray, inner: np.ndarray, voted: np.nda
     return None
 
 
+def renamed_group(x: np.ndarray, y: np.ndarray, groups: np.ndarray) -> dict[str, Any] | None:
+    """A group of rows whose neighbours in all other groups would give its labels other names, one for one. `x` of the rows `looked_at` alone.
+
+    Told only if the labels of each other group are confirmed by theirs, if those of this group are confirmed by hardly any (of two classes: by
+    far fewer than chance), and if they are as the others' once renamed.
+    """
+    rows, classes = looked_at(len(y)), int(y.max()) + 1
+    features, labels, of = prepared(x), y[rows], groups[rows]
+    if features.shape[1] == 0 or not 2 <= classes <= 20:
+        return None
+    told = []
+    for g in np.unique(of):
+        inside = np.flatnonzero(of == g)
+        outer = np.flatnonzero(of != g)
+        if len(inside) < LEAST or len(outer) < 2 * LEAST:
+            continue
+        voted, _ = votes(labels, outer[neighbours(features[inside], features[outer], NEIGHBOURS)], classes)
+        direct = float((voted == labels[inside]).mean())
+        own = float((votes(labels, inside[neighbours(features[inside], features[inside], NEIGHBOURS, same=True)], classes)[0] == labels[inside]).mean())
+        told.append((direct, own, int(g), inside, voted))
+    if len(told) < 2:
+        return None
+    direct, own, g, inside, voted = min(told, key=lambda t: t[0])
+    chance = float(((np.bincount(labels[inside], minlength=classes) / len(inside)) ** 2).sum())
+    rest = [t for t in told if t[2] != g]
+    table = np.zeros((classes, classes))
+    np.add.at(table, (voted, labels[inside]), 1)
+    renamed = _renaming(table)
+    share = float((renamed[voted] == labels[inside]).mean())
+    usual = float(np.median([t[1] for t in rest]))
+    if min(t[0] for t in rest) < usual - 0.25 and min(t[0] for t in rest) < direct + 0.3:
+        return None
+    least = chance + BACK * (usual - chance)
+    if usual - chance < 0.15 or direct > chance - 0.5 * (usual - chance) * (classes == 2) or direct > 0.6 * share or share < least or own < least:
+        return None
+    return {"rows": len(y), "looked_at": len(rows), "classes": classes, "by_chance": round(chance, 3), "first": int(rows[inside[0]]),
+            "last": int(rows[inside[-1]]), "kind": "renamed", "mapping": {int(c): int(r) for c, r in enumerate(renamed) if table[c].sum() and c != r}, "agreement": round(direct, 3),
+            "agreement_mended": round(share, 3), "agreement_elsewhere": round(usual, 3), "moved": int((groups == g).sum()),
+            "positions": np.flatnonzero(groups == g)}  # fmt: skip
+
+
 def _resorted(y: np.ndarray, inner: np.ndarray, voted: np.ndarray, orders: Callable[[], dict[str, np.ndarray]]) -> tuple[float, str, int, int]:
     """The best sort order of a stretch alone; its ends are tried a few rows further out, since the vote finds them only nearly."""
     best, known = (0.0, "", 0, 0), orders()

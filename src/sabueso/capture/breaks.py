@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from .. import shifts
-from . import agreement, pairs, summarise, tables
+from . import agreement, odd_groups, pairs, summarise, tables
+from .odd_groups import permuted
 from .recorder import Recorder
 
 MOST_ROWS = 20_000  # looked at whole, since shifts and changes live in the order of rows
@@ -20,31 +20,44 @@ FAR = 5.0  # interquartile ranges from the quartiles: Tukey's outer fence is 3
 SENSITIVE = ("Scaler", "Regression", "Ridge", "Lasso", "ElasticNet", "Neighbors", "SVR", "SVC", "MLP", "PCA", "Logistic", "SGD", "Normalizer")
 
 
-def look(recorder: Recorder, whole: Any, x: Any, y: Any, estimator: Any) -> bool:
-    """Judge the table that features and label of a fit were cut from; record the first `broken_rows` found. False if it can't be judged."""
+def look(recorder: Recorder, whole: Any, x: Any, y: Any, estimator: Any, rows_of: Any) -> bool:
+    """Judge the table that features and label of a fit were cut from; record the first `broken_rows` found. False if it can't be judged.
+
+    `rows_of(recorder, whole, positions, label)` tells which rows as read these positions are, and of which table.
+    """
     n = len(whole.labels)
-    if not recorder.wants("broken_rows") or not pairs.LEAST <= n <= MOST_ROWS or not summarise.is_frame(whole.frame) or not summarise.is_frame(x):
+    if not recorder.wants("broken_rows") or not pairs.LEAST <= n <= MOST_ROWS:
         return False
     target = _target(whole.labels)
     used = _cut_from(whole, x, y) if target is not None else None
     if target is None or used is None or not recorder.once("broken_rows", n, whole.y_name, len(whole.columns)):
         return False
-    numbers = {c: v.astype(np.float64) for c, v in list(whole.columns.items())[:MOST_WIDTH] if v.dtype.kind in "iuf" and len(np.unique(v[:500])) > 8}
-    levels = _levels(whole.columns)
-    found = sentinels(numbers, levels, target, estimator) or units(numbers, levels, target)
-    if found is None and len(np.unique(target)) > 20:
-        groups = _levels({**whole.beside, **whole.columns})
-        found = rolled(numbers, levels, target) or permuted(numbers, groups, target)
+    found = _first(whole, target, estimator)
     # rows that the program leaves out, or mends before the fit, do no harm
     if found is None or np.isin(used, found["positions"]).mean() < 0.5 * len(found["positions"]) / n:
         return True
     if "by" in found:
         found["group"] = str({**whole.beside, **whole.columns}[found["by"]][found.pop("position")])
-    table, rows = tables.of(recorder).rows(whole.frame, found.pop("positions"), whole.y_name)
+    bare = not summarise.is_frame(whole.frame)
+    found["columns"] = [f"column {c}" if bare and c.isdigit() else c for c in found["columns"]]
+    table, rows = rows_of(recorder, whole, found.pop("positions"), whole.y_name)
     source = next((s for s in reversed(tables.of(recorder).sources) if s.name == table), None)
     where = {"file": source.file, "line": source.line} if source else {}
     recorder.fact("broken_rows", {**found, "labels": whole.y_name, "of": n, "table": table or whole.x_name, "row_numbers": rows}, **where)
     return True
+
+
+def _first(whole: Any, target: np.ndarray, estimator: Any) -> dict[str, Any] | None:
+    """The first fault found, the surest kinds first."""
+    numbers = {c: v.astype(np.float64) for c, v in list(whole.columns.items())[:MOST_WIDTH] if v.dtype.kind in "iuf" and len(np.unique(v[:500])) > 8}
+    levels = levels_of(whole.columns)
+    groups = levels_of({**whole.beside, **whole.columns})
+    if not numbers:
+        return None
+    found = sentinels(numbers, levels, target, estimator) or units(numbers, levels, target, groups)
+    if found is None and len(np.unique(target)) > 20:
+        found = rolled(numbers, levels, target) or permuted(numbers, groups, target)
+    return found or stuck(numbers, levels, target)
 
 
 def _target(labels: np.ndarray) -> np.ndarray | None:
@@ -60,16 +73,16 @@ def _cut_from(whole: Any, x: Any, y: Any) -> np.ndarray | None:
     key, wanted = tables.hashed(whole.labels), tables.hashed(summarise.values(y).reshape(-1))
     if len(wanted) != summarise.height(x):
         return None
-    for name in names:
+    for at, name in enumerate(names):
         key = tables.mixed(key, tables.hashed(whole.columns[name]))
-        wanted = tables.mixed(wanted, tables.hashed(summarise.column(x, name)))
+        wanted = tables.mixed(wanted, tables.hashed(summarise.column(x, name) if summarise.is_frame(x) else summarise.values(x[:, at])))
     order = np.argsort(key, kind="stable")
     at = np.minimum(np.searchsorted(key[order], wanted), len(key) - 1)
     positions = order[at]
     return positions if (key[positions] == wanted).mean() > 0.98 else None
 
 
-def _levels(columns: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+def levels_of(columns: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Columns of few levels, as codes."""
     found = {}
     for name, values in list(columns.items())[:MOST_WIDTH]:
@@ -148,30 +161,81 @@ def _mark(v: np.ndarray) -> float | None:
     return None
 
 
-def units(numbers: dict[str, np.ndarray], levels: dict[str, np.ndarray], y: np.ndarray) -> dict[str, Any] | None:
-    """A column that is another one's multiple from some row on, and tells the label again once it is turned back."""
+def units(numbers: dict[str, np.ndarray], levels: dict[str, np.ndarray], y: np.ndarray, groups: dict[str, np.ndarray] | None = None) -> dict[str, Any] | None:
+    """A column that is another one's multiple from some row on, or in one group, and tells the label again once it is turned back."""
     for name, v in numbers.items():
         if not np.isfinite(v).all() or len(np.unique(v)) < 20:
             continue
-        ranks = np.argsort(np.argsort(v, kind="stable"), kind="stable") - (len(v) - 1) / 2
-        cut = int(np.argmax(np.abs(np.cumsum(ranks)))) + 1
-        if not 30 <= cut <= len(v) - 30:
-            continue
-        late = cut > len(v) / 2  # the smaller part is the odd one
-        odd = np.arange(len(v)) >= cut if late else np.arange(len(v)) < cut
-        grid = np.linspace(0, 1, 21)
-        found = shifts.rescaled(np.quantile(v[~odd], grid).tolist(), np.quantile(v[odd], grid).tolist(), name)
-        if found is None or not found.unit:
-            continue
-        back = {**numbers, name: np.where(odd, (v - found.offset) / found.factor, v)}
-        before, after = explained(design(numbers, levels), y), explained(design(back, levels), y)
-        flat, mended = explained(design(numbers, levels, False), y), explained(design(back, levels, False), y)
-        if after < 0.4 or 1 - mended > 0.7 * (1 - flat) or 1 - after > 0.8 * (1 - before):
-            continue
-        return {"kind": "unit", "columns": [name], "factor": found.factor, "offset": found.offset, "unit": found.unit, "count": int(odd.sum()),
-                "usual": float(np.median(v[~odd])), "now": float(np.median(v[odd])), "before": round(flat, 4), "after": round(mended, 4),
-                "positions": np.flatnonzero(odd)}  # fmt: skip
+        since = _since(v)
+        for odd, by in ([(since, "")] if since is not None else []) + list(odd_groups.candidates(v, groups or {})):
+            found = odd_groups.unit_of(v, odd, name)
+            if found is None:
+                continue
+            tens = by != "" and any(abs(np.log10(found.factor)) == k for k in (1, 2, 3))  # groups may well differ tenfold; that they do so from a row on is odd
+            fits = _tried(numbers, levels, y, {**numbers, name: np.where(odd, (v - found.offset) / found.factor, v)}, 0.7 if tens else 0.9)
+            if fits is not None and (fits[1] > 0.4 or by == ""):
+                return {"kind": "unit", "columns": [name], "factor": found.factor, "offset": found.offset, "unit": found.unit, "count": int(odd.sum()),
+                        "usual": float(np.median(v[~odd])), "now": float(np.median(v[odd])), "before": fits[0], "after": fits[1],
+                        "since": by == "", "positions": np.flatnonzero(odd)}  # fmt: skip
     return None
+
+
+def _since(v: np.ndarray) -> np.ndarray | None:
+    """The smaller part of the rows before or after the place at which the ranks break most."""
+    ranks = np.argsort(np.argsort(v, kind="stable"), kind="stable") - (len(v) - 1) / 2
+    cut = int(np.argmax(np.abs(np.cumsum(ranks)))) + 1
+    if not 30 <= cut <= len(v) - 30:
+        return None
+    return np.arange(len(v)) >= cut if cut > len(v) / 2 else np.arange(len(v)) < cut
+
+
+def _tried(numbers: dict[str, np.ndarray], levels: dict[str, np.ndarray], y: np.ndarray, back: dict[str, np.ndarray], most: float
+           ) -> tuple[float, float] | None:  # fmt: skip
+    """Shares explained before and after the mending, if it mends: of what was left unexplained at most so much may be left."""
+    before, after = explained(design(numbers, levels), y), explained(design(back, levels), y)
+    flat, mended = explained(design(numbers, levels, False), y), explained(design(back, levels, False), y)
+    yes_no = len(np.unique(y)) == 2  # least squares explains less of a yes or no, however clear it is
+    if after < (0.1 if yes_no else 0.4) or 1 - mended > (0.96 if yes_no else most) * (1 - flat) or 1 - after > (0.98 if yes_no else most + 0.1) * (1 - before):
+        return None
+    return round(flat, 4), round(mended, 4)
+
+
+def stuck(numbers: dict[str, np.ndarray], levels: dict[str, np.ndarray], y: np.ndarray) -> dict[str, Any] | None:
+    """A column that stays at one of its ordinary values over a stretch of rows, in which the label goes on without it."""
+    for name, v in numbers.items():
+        run = _longest_run(v)
+        if run is None:
+            continue
+        inside = np.zeros(len(v), bool)
+        inside[run[0] : run[1]] = True
+        x = design(numbers, levels)
+        said = x @ np.linalg.lstsq(x[~inside], y[~inside], rcond=None)[0]
+        off = (y - said) ** 2
+        share = 1 - off[~inside].mean() / max(y[~inside].var(), 1e-300)
+        without = design({c: w for c, w in numbers.items() if c != name} or numbers, levels)
+        alone = explained(without[~inside], y[~inside]) if len(numbers) > 1 else 0.0
+        if share < 0.2 or 1 - share > 0.9 * (1 - alone) or off[inside].mean() < 1.3 * off[~inside].mean():
+            continue
+        return {"kind": "stuck", "columns": [name], "value": float(v[run[0]]), "first": run[0], "last": run[1] - 1, "count": run[1] - run[0],
+                "before": round(float(1 - off[inside].mean() / max(y[inside].var(), 1e-300)), 4), "after": None, "elsewhere": round(float(share), 4),
+                "distinct": int(len(np.unique(v))), "positions": np.arange(*run)}  # fmt: skip
+    return None
+
+
+def _longest_run(v: np.ndarray) -> tuple[int, int] | None:
+    """A run of equal values far longer than any other, of a column of many values, at a value that is neither zero nor one of its ends."""
+    edges = np.concatenate([[0], np.flatnonzero(v[1:] != v[:-1]) + 1, [len(v)]])
+    long = np.diff(edges)
+    at = int(long.argmax())
+    most = int(long[at])
+    others = np.delete(long, at)
+    if most < max(20, 0.02 * len(v)) or most > 0.5 * len(v) or len(np.unique(v)) < 0.2 * (len(v) - most) or not len(others) or others.max() > 0.2 * most:
+        return None
+    value = v[edges[at]]
+    rest = np.concatenate([v[: edges[at]], v[edges[at + 1] :]])
+    if not np.isfinite(value) or value == 0 or not np.nanmin(rest) < value < np.nanmax(rest) or (rest == value).mean() > 0.02:
+        return None
+    return int(edges[at]), int(edges[at + 1])
 
 
 def rolled(numbers: dict[str, np.ndarray], levels: dict[str, np.ndarray], y: np.ndarray) -> dict[str, Any] | None:
@@ -209,29 +273,3 @@ def _by_shift(x: np.ndarray, y: np.ndarray, rows: np.ndarray, ks: np.ndarray) ->
     labels = y[rows[:, None] + ks[None]]
     left = labels - q @ (q.T @ labels)
     return 1 - (left**2).sum(0) / (len(rows) - q.shape[1]) / np.maximum(labels.var(0, ddof=1), 1e-300)
-
-
-def permuted(numbers: dict[str, np.ndarray], groups: dict[str, np.ndarray], y: np.ndarray) -> dict[str, Any] | None:
-    """One group whose labels are as a whole those that its features foretell, but in another order."""
-    x = design(numbers, {}, len(numbers) <= 4)
-    for name, codes in groups.items():
-        rows = [np.flatnonzero(codes == c) for c in range(codes.max() + 1)]
-        rows = [r for r in rows if len(r) >= max(50, 3 * x.shape[1])]
-        own = np.array([explained(x[r], y[r]) for r in rows])
-        if len(rows) < 2 or (own < 0.15).sum() != 1 or np.sort(own)[1] < 0.6:
-            continue
-        odd = rows[int(own.argmin())]
-        rest = np.concatenate([r for r in rows if r is not odd])
-        usual = float(np.median(own[own >= 0.15]))
-        shift = np.zeros(len(y))
-        for r in rows:
-            shift[r] = y[r].mean()
-        centred = x - x[rest].mean(axis=0)
-        said = centred[odd] @ np.linalg.lstsq(centred[rest], (y - shift)[rest], rcond=None)[0]
-        wide = float(said.std() / max(usual, 0.1) ** 0.5 / max(y[odd].std(), 1e-300))
-        alike = float(np.corrcoef(np.sort(said), np.sort(y[odd]))[0, 1])
-        if not 0.8 < wide < 1.25 or alike < 0.97 or abs(np.corrcoef(said, y[odd])[0, 1]) > 0.35:
-            continue
-        return {"kind": "permuted", "columns": [], "by": name, "position": int(odd[0]), "count": len(odd), "before": round(float(own.min()), 4), "after": None,
-                "elsewhere": round(usual, 4), "alike": round(alike, 4), "positions": odd}  # fmt: skip
-    return None

@@ -26,6 +26,33 @@ def names_by_value(columns: list[np.ndarray], rows: int) -> list[str] | None:
     return None
 
 
+def names_from(columns: list[np.ndarray], table: Any) -> list[str] | None:
+    """The same for one table."""
+    return _names(columns, np.unique(np.linspace(0, len(columns[0]) - 1, PROBES).astype(int)), table)
+
+
+def names_in_records(array: np.ndarray) -> list[str] | None:
+    """The names that the columns of an array have in a list of dictionaries, a row each, that the person's frames hold (csv.DictReader)."""
+    frame, at = user_frame(), [0, len(array) // 2, len(array) - 1]
+    while frame is not None:
+        for value in list(names_in(frame).values()):
+            if not isinstance(value, list) or len(value) != len(array) or not isinstance(value[0], dict) or len(value[0]) > MOST_COLUMNS:
+                continue
+            said = {k: [_spelt(value[i].get(k)) for i in at] for k in value[0]}
+            found = [next((str(k) for k, v in said.items() if v == array[at, j].tolist()), None) for j in range(array.shape[1])]
+            if None not in found:
+                return found  # type: ignore[return-value]
+        frame = user_frame(frame.f_back) if frame.f_back is not None else None
+    return None
+
+
+def _spelt(value: Any) -> float | None:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return None
+
+
 def tables_at_hand() -> list[Any]:
     """Tables among the locals and globals of the person's frames, the innermost first."""
     found: list[Any] = []

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from . import agreement, breaks, lineage, pairs, summarise, tables, twins
+from . import agreement, breaks, columns, lineage, naming, pairs, summarise, tables, twins
 from .recorder import Recorder
 
 MOST_LEVELS = 30
@@ -42,7 +42,7 @@ def look(recorder: Recorder, estimator: Any, x: Any, y: Any) -> None:
         if recorder.once("whole", len(whole.labels), whole.y_name, len(whole.columns)):
             judge(recorder, whole)
     for whole in sorted(found, key=lambda w: -len(w.labels)):  # the table as read before its parts
-        if breaks.look(recorder, whole, x, y, estimator):
+        if breaks.look(recorder, whole, x, y, estimator, rows_of):
             return
 
 
@@ -57,7 +57,8 @@ def wholes(x: Any, y: Any) -> Iterator[Whole]:
     if summarise.is_frame(x):
         yield from _of_frames(x, y, n, [h for h in held if summarise.is_frame(h.thing)])
     elif len(_shape(x)) == 2 and summarise.library(x) in ("numpy", "torch"):
-        yield from _of_arrays(x, y, n, held)
+        named = list(_of_table(x, y, n, [h for h in held if summarise.is_frame(h.thing)]))
+        yield from named or _of_arrays(x, y, n, held)
 
 
 def _of_frames(x: Any, y: Any, n: int, held: list[pairs.Held]) -> Iterator[Whole]:
@@ -75,6 +76,21 @@ def _of_frames(x: Any, y: Any, n: int, held: list[pairs.Held]) -> Iterator[Whole
         yield _whole(frame.thing, frame.name, names, summarise.column(frame.thing, str(target)), str(target))
     if not fits and len(_shape(y)) == 1 and summarise.height(y) == n:
         yield _whole(x, "X", names, summarise.values(y), str(target or "y"))
+
+
+def _of_table(x: Any, y: Any, n: int, frames: list[pairs.Held]) -> Iterator[Whole]:
+    """The table that bare arrays were cut from: one that holds the values of all their columns and of the labels."""
+    if len(_shape(y)) != 1 or not frames or summarise.height(y) != n:
+        return
+    given = [*(columns.columns(x) or ()), summarise.values(y)]
+    if len(given) > 40 or given[-1].dtype.kind not in "iufb":
+        return
+    for h in sorted(frames, key=lambda h: -summarise.height(h.thing)):
+        if n <= summarise.height(h.thing) <= breaks.MOST_ROWS:
+            names = naming.names_from(given, h.thing)
+            if names is not None:
+                yield _whole(h.thing, h.name, names[:-1], summarise.column(h.thing, names[-1]), names[-1])
+                return
 
 
 def _whole(frame: Any, name: str, names: list[str], labels: np.ndarray, target: str) -> Whole:
@@ -95,18 +111,34 @@ def _of_arrays(x: Any, y: Any, n: int, held: list[pairs.Held]) -> Iterator[Whole
     levels = _levels(y)
     if levels is None:
         return
+    number = summarise.values(y).dtype.kind == "f"
     width, found = _shape(x)[1], False
     for h in held:
         shape = getattr(h.thing, "shape", ())
         if summarise.is_frame(h.thing) or len(shape) != 2 or shape[1] != width or not n <= shape[0] <= pairs.MOST_ROWS or summarise.library(h.thing) != "numpy":
             continue
-        labels = [g for g in held if not summarise.is_frame(g.thing) and _same_levels(g.thing, shape[0], levels)]
+        labels = [g for g in held if not summarise.is_frame(g.thing) and (_holds(g.thing, shape[0], y) if number else _same_levels(g.thing, shape[0], levels))]
         if labels:
             found = True
-            yield _from_array(h.thing, h.name, summarise.values(labels[0].thing), labels[0].name, held)
+            g = _beside(x, y, h.thing, labels)
+            yield _from_array(h.thing, h.name, summarise.values(g.thing), g.name, held)
             break
     if not found and summarise.height(y) == n:
         yield _from_array(x, "X", summarise.values(y), "y", held)
+
+
+def _beside(x: Any, y: Any, whole: Any, labels: list[pairs.Held]) -> pairs.Held:
+    """Of several columns of labels that one which the given rows have their labels from; the first where none has them all."""
+    if len(labels) == 1 or summarise.height(y) != summarise.height(x):
+        return labels[0]
+    some = np.unique(np.linspace(0, summarise.height(x) - 1, 60).astype(np.int64))
+    given, at = np.asarray(x)[some], []
+    telling = int(np.argmax([len(np.unique(given[:, j])) for j in range(given.shape[1])]))
+    for row in given:  # the rows' places in the whole, by value
+        places = np.flatnonzero(np.asarray(whole)[:, telling] == row[telling])
+        at.append(next((int(p) for p in places[:2000] if np.array_equal(np.asarray(whole)[p], row)), 0))
+    mine = summarise.values(y)[some]
+    return max(labels, key=lambda g: int((summarise.values(g.thing)[at] == mine).sum()))
 
 
 def _levels(y: Any) -> set[Any] | None:
@@ -124,9 +156,17 @@ def _same_levels(thing: Any, rows: int, levels: set[Any]) -> bool:
     return found is not None and levels <= found and len(found) <= len(levels) + 3
 
 
+def _holds(thing: Any, rows: int, y: Any) -> bool:
+    """A column of numbers of that many rows that holds these labels?"""
+    if getattr(thing, "shape", None) != (rows,) or summarise.library(thing) == "torch" or getattr(thing, "dtype", np.dtype("O")).kind not in "iuf":
+        return False
+    return bool(np.isin(summarise.values(y)[:50], summarise.values(thing)).all())
+
+
 def _from_array(x: Any, name: str, labels: np.ndarray, y_name: str, held: list[pairs.Held]) -> Whole:
     array = np.asarray(x)
-    columns = {str(i): array[:, i] for i in range(min(array.shape[1], 100))}
+    names = naming.names_in_records(array) if array.dtype.kind == "f" and array.shape[1] <= 40 else None
+    columns = {names[i] if names else str(i): array[:, i] for i in range(min(array.shape[1], 100))}
     frames = [h.thing for h in held if summarise.is_frame(h.thing) and summarise.height(h.thing) == len(array)]
     frames.sort(key=lambda f: -len(summarise.columns_of(f)))
     return Whole(columns, labels, pairs.columns_of(frames, len(array)), frames[0] if frames else x, y_name, name)
@@ -167,11 +207,37 @@ def of_classes(recorder: Recorder, whole: Whole, codes: np.ndarray) -> None:
         recorder.shared["pairs_judged"] = recorder.shared.get("pairs_judged", 0) + 1
         beside = {**whole.beside, whole.y_name: whole.labels}
         pairs.judge(recorder, pairs.Pair(features, whole.labels, whole.x_name, whole.y_name, lambda: beside))
+    renamed = _renamed_group(whole, features, codes)
+    if renamed is not None:
+        table, rows = rows_of(recorder, whole, renamed.pop("positions"))
+        source = next((s for s in reversed(tables.of(recorder).sources) if s.name == table), None)
+        where = {"file": source.file, "line": source.line} if source else {}
+        recorder.fact("label_agreement", {**renamed, "features": whole.x_name, "labels": whole.y_name, "table": table, "row_numbers": rows,
+                                          "labels_from": whole.y_name if summarise.is_frame(whole.frame) else None}, **where)  # fmt: skip
     found = twins.conflicts(list(whole.columns.values()), features, codes)
     if found is not None:
         label = pairs.column_of(codes, whole.beside) or whole.y_name
         table, rows = rows_of(recorder, whole, found.pop("positions"), label)
         recorder.fact("label_twins", {**found, "table": table, "row_numbers": rows, "labels": label, "features": whole.x_name})
+
+
+def _renamed_group(whole: Whole, features: Any, codes: np.ndarray) -> dict[str, Any] | None:
+    """One group (a source, a line) that numbers the classes otherwise than all others."""
+    if len(codes) > MOST_NUMBERS:
+        return None
+    x: np.ndarray | None = None
+    for by, groups in breaks.levels_of({**whole.beside, **whole.columns}).items():
+        sizes = np.bincount(groups)
+        if len(sizes) < 2 or len(sizes) > 12 or by == whole.y_name or (sizes[sizes > 0] < agreement.LEAST).sum() > len(sizes) // 2:
+            continue
+        x = features(agreement.looked_at(len(codes))) if x is None else x
+        found = agreement.renamed_group(x, codes, groups)
+        if found is not None:
+            levels, mapping = np.unique(whole.labels.astype(str) if whole.labels.dtype.kind == "O" else whole.labels), found["mapping"]
+            named = {str(levels[a]): str(levels[b]) for a, b in mapping.items()} if len(levels) > max(mapping) else mapping
+            held = {**whole.beside, **whole.columns}[by]
+            return {**found, "mapping": named, "where": {by: str(held[found["positions"][0]])}}
+    return None
 
 
 def of_numbers(recorder: Recorder, whole: Whole) -> None:

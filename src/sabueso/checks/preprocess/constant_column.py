@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ... import broken_rows as broken
 from ... import comparisons, quality
 from ...catalogue import check
 from ...events import Fact
 from ...findings import Finding
 
 
-@check(stage="ingest", severity="warning", leads_to=("covariate-drift", "underfitting", "class-imbalance"), instead=("tables_apart",))
-def constant_column(table_seen: list[Fact], *, tables_apart: list[Fact] | None = None) -> Iterator[Finding]:
-    """A column that should vary has one value in every row.
+@check(stage="ingest", severity="warning", leads_to=("covariate-drift", "underfitting", "class-imbalance"), instead=("tables_apart", "broken_rows"))
+def constant_column(table_seen: list[Fact], *, tables_apart: list[Fact] | None = None, broken_rows: list[Fact] | None = None) -> Iterator[Finding]:
+    """A column that should vary has one value in every row, or in a long stretch of rows.
 
     What it means
     -------------
@@ -25,7 +26,9 @@ def constant_column(table_seen: list[Fact], *, tables_apart: list[Fact] | None =
     Evidence
     --------
     The value, and how many values the other table has. A warning where the column varies in the reference (p < 1e-6 of that by chance), an
-    error for a label of one class, else a note: a column may be constant by design.
+    error for a label of one class, else a note: a column may be constant by design. Within a table that a model is fitted on: a run five times as
+    long as any other, at no zero and at no end of the column's range, where the column matters to the label and the label is foretold clearly
+    worse within the run (Sharma et al., Sensor faults, 2010: the CONSTANT fault).
 
     Remedy
     ------
@@ -55,3 +58,4 @@ def constant_column(table_seen: list[Fact], *, tables_apart: list[Fact] | None =
     """
     yield from comparisons.went_constant(tables_apart or ())
     yield from quality.constants(table_seen)
+    yield from (broken.of(f) for f in broken_rows or () if f["kind"] == "stuck")
