@@ -76,7 +76,8 @@ def _reader_of(torch: Any) -> tuple[Any, Any]:
     if torch is None or not hasattr(torch, "nn") or not hasattr(torch, "Tensor"):
         return Reader((), None, {}), None
     kinds = {torch.float32: 0, torch.float64: 1, torch.float16: 2, torch.bfloat16: 3}
-    return Reader((torch.Tensor, torch.nn.Parameter), torch.strided, kinds), torch
+    exchange = getattr(torch.Tensor, "__dlpack_c_exchange_api__", None)  # torch 2.10 and later
+    return Reader((torch.Tensor, torch.nn.Parameter), torch.strided, kinds, exchange), torch
 
 
 def plain_statistics(array: Any) -> np.ndarray:

@@ -13,11 +13,13 @@ import sys
 from typing import Any
 
 try:
-    from .._native import peek, poke
+    from .._native import gather, peek, poke
 except ImportError:
-    peek = poke = None  # type: ignore[assignment]
+    gather = peek = poke = None  # type: ignore[assignment]
 
 TWISTER = 2500  # 624 words and the position among them
+LOOK = 24  # bytes of a twister that tell whether it was drawn from: a position moves, or all words are new
+ENGINE = 2496  # bytes of the words in torch's generator on the CPU; its kept gaussians lie behind them
 
 
 class Streams:
@@ -28,10 +30,42 @@ class Streams:
         self._raw = raw and peek is not None
         self._numpy: tuple[Any, int, int] | None = None  # the global RandomState, where its twister lies, where its kept gaussian lies
         self._asked_numpy = False
+        self._owners: tuple[Any, Any, Any] | None = None  # the generators of Python, NumPy and torch that the next belong to
+        self._places: tuple[tuple[int, int], ...] = ()  # their positions, first words and kept gaussians: a draw changes one of these
+        self._seen: Any = None
+        self._kept: Any = None  # the states when that was seen
 
     def snapshot(self) -> tuple[Any, Any, Any]:
-        """The states now, to be given to `restore`."""
-        return self._keep_python(), self._keep_numpy(), _keep_torch()
+        """The states now, to be given to `restore`; those of the last time where nothing was drawn since."""
+        owners = self._generators()
+        if self._owners is None or owners[1] is not self._owners[1] or owners[2] is not self._owners[2] or owners[0] is not self._owners[0]:
+            self._places, self._seen = self._where(owners), None
+            self._owners = owners
+        if not self._places:
+            return self._keep_python(), self._keep_numpy(), self._keep_torch()
+        seen = gather(self._places), owners[0].gauss_next
+        if seen != self._seen:
+            self._kept, self._seen = (self._keep_python(), self._keep_numpy(), self._keep_torch()), seen
+        return self._kept
+
+    @staticmethod
+    def _generators() -> tuple[Any, Any, Any]:
+        """Those that the module functions draw from, as far as they are there."""
+        legacy, torch = sys.modules.get("numpy.random.mtrand"), sys.modules.get("torch")
+        return random._inst, legacy._rand._bit_generator if hasattr(legacy, "_rand") else None, getattr(torch, "default_generator", None)
+
+    def _where(self, owners: tuple[Any, Any, Any]) -> tuple[tuple[int, int], ...]:
+        """What to look at; () where a layout is not proved."""
+        self._keep_numpy()
+        at = _torch_layout(sys.modules["torch"]) if self._raw and owners[2] is not None else None
+        if self._python is None or type(owners[0]) is not random.Random or owners[2] is not None and at is None:
+            return ()
+        places = [(id(owners[0]) + self._python, LOOK)]
+        if owners[1] is not None:
+            if self._numpy is None or self._numpy[0] is not owners[1]:
+                return ()
+            places += [(self._numpy[1], LOOK), (self._numpy[1] + ENGINE, 4), (self._numpy[2], 16)]
+        return (*places, *(_engine(owners[2]._cdata + at) if at is not None else ()))
 
     def restore(self, kept: tuple[Any, Any, Any]) -> None:
         """All streams go on as they would have from the snapshot."""
@@ -54,7 +88,8 @@ class Streams:
     def _keep_python(self) -> Any:
         if self._python is None or type(random._inst) is not random.Random:
             return random.getstate()
-        return peek(id(random._inst) + self._python, TWISTER), random._inst.gauss_next
+        at = id(random._inst) + self._python
+        return peek(at, TWISTER), random._inst.gauss_next
 
     def _keep_numpy(self) -> Any:
         legacy = sys.modules.get("numpy.random.mtrand")
@@ -68,11 +103,37 @@ class Streams:
         _, twister, gauss = self._numpy
         return peek(twister, TWISTER), peek(gauss, 16)
 
+    @staticmethod
+    def _keep_torch() -> Any:
+        generator = getattr(sys.modules.get("torch"), "default_generator", None)
+        return generator.get_state() if generator is not None else None
 
-def _keep_torch() -> Any:
-    torch = sys.modules.get("torch")
-    generator = getattr(torch, "default_generator", None)
-    return generator.get_state() if generator is not None else None
+
+def _torch_layout(torch: Any) -> int | None:
+    """How far into a generator on the CPU its words lie; None unless a private one shows them, moves with each draw and stays without one."""
+    try:
+        trial = torch.Generator()
+        trial.manual_seed(7)
+        words = [7]
+        for i in range(1, 8):
+            words.append((1812433253 * (words[-1] ^ words[-1] >> 30) + i) & 0xFFFFFFFF)
+        at = peek(trial._cdata, 256).find(struct.pack("<8I", *words))
+        if at < 20:
+            return None
+        places = _engine(trial._cdata + at)
+        seen = [gather(places)]
+        for _ in range(5):  # the second and fourth gaussian come from what is kept
+            torch.randn((), generator=trial, dtype=torch.float64)
+            seen.append(gather(places))
+        still = seen[-1] == gather(places)
+        return at if still and len(set(seen)) == len(seen) else None
+    except Exception:
+        return None
+
+
+def _engine(words: int) -> tuple[tuple[int, int], ...]:
+    """Where seed, position and first words of a generator lie, and the gaussians that it keeps: each twist changes all words."""
+    return (words - 20, 52), (words + ENGINE, 28)
 
 
 def _python_layout() -> int | None:

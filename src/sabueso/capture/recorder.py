@@ -14,9 +14,14 @@ from typing import Any, TypeVar
 
 from .. import stages
 from ..places import NOWHERE, Place
-from ..store.layout import DEFINE, FACT, OWN_ERROR, POINT, POINTS, PROFILE, STEP
-from ..store.log import Log, encode
+from ..store.layout import DEFINE, FACT, OWN_ERROR, POINTS, PROFILE
+from ..store.log import Log, block, encode
 from .origin import user_line
+
+try:
+    from .._native import Guard
+except ImportError:
+    Guard = None  # type: ignore[assignment, misc]
 
 F = TypeVar("F", bound=Callable[..., Any])
 MOST_OWN_ERRORS = 20
@@ -90,8 +95,16 @@ class Recorder:
 
     def points(self, step: int, pairs: list[tuple[int, float]]) -> None:
         """One block for a step: (series number, value) pairs."""
-        if pairs:
-            self._put(POINTS, STEP.pack(step) + b"".join([POINT.pack(s, v) for s, v in pairs]))
+        if not pairs or self.failed:
+            return
+        try:
+            with self._lock:
+                done = self._log is not None and self._log.put_points(step, pairs)
+        except Exception:  # as in _put
+            self.failed = True
+            return
+        if not done:
+            self._put(POINTS, block(step, pairs))
 
     def point(self, name: str, value: float, step: int, place: Place = NOWHERE) -> None:
         """One number of a series that is seldom written; in a hot loop use `series` and `points`."""
@@ -187,6 +200,9 @@ def guarded(adapter: str, recorder: Recorder, arithmetic: bool = True) -> Callab
     off, busy = recorder.off, recorder.busy
 
     def wrap(hook: F) -> F:
+        if Guard is not None and not arithmetic:
+            return Guard(hook, recorder, adapter, off, busy)  # type: ignore[return-value]
+
         @functools.wraps(hook)
         def safe(*args: Any, **kwargs: Any) -> Any:
             if recorder.failed or adapter in off or getattr(busy, "on", False):

@@ -4,7 +4,9 @@
 #include <Python.h>
 #include <structmember.h>
 
-extern PyTypeObject AroundType, ReaderType;
+extern PyTypeObject AroundType, GuardType, ReaderType;
+PyObject *put_points(PyObject *module, PyObject *const *args, Py_ssize_t nargs);
 int around_ready(void);
+int guard_ready(void);
 int reader_ready(void);
 #endif

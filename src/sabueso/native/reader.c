@@ -1,6 +1,6 @@
 /* Reader: finds the memory behind torch tensors and NumPy arrays and runs the statistics over it.
  *
- * A tensor is read only when all of this holds, asked of the tensor itself each time: its type is one that was handed in, it is strided, on the CPU, of a
+ * A tensor is read only when all of this holds, asked of the tensor itself each time (through DLPack where the library has it): its type is one that was handed in, it is strided, on the CPU, of a
  * known dtype and contiguous. Everything else is left to the caller (its index is returned). Nothing is ever written to an array.
  */
 #include "native.h"
@@ -11,6 +11,26 @@
 
 #include "statistics.h"
 
+/* What DLPack (version 1) says of a tensor, and the table of functions by which a library says it without a call into Python. */
+typedef struct {
+    void *data;
+    int32_t device, device_id, ndim;
+    uint8_t code, bits;
+    uint16_t lanes;
+    int64_t *shape, *strides;
+    uint64_t byte_offset;
+} Described;
+
+typedef int (*Describe)(void *tensor, Described *out);
+
+typedef struct {
+    uint32_t major, minor;
+    void *older, *allocate, *from_object, *to_object;
+    Describe describe;
+} Exchange;
+
+enum { CPU = 1, FLOAT = 2, BFLOAT = 4 };
+
 #define LARGE (1 << 18) /* bytes from which on other threads may run meanwhile */
 
 typedef struct {
@@ -18,6 +38,7 @@ typedef struct {
     PyObject *types;   /* tuple of tensor types; empty while torch is not imported */
     PyObject *strided; /* torch.strided */
     PyObject *kinds;   /* dict: torch dtype -> kind */
+    Describe describe; /* NULL where the library offers none: then the tensor's attributes are asked */
 } Reader;
 
 typedef struct {
@@ -50,9 +71,27 @@ static int is_attribute(PyObject *object, PyObject *name, PyObject *expected) {
     return got != NULL && got == expected;
 }
 
+/* The same asked of DLPack: a tenth of the time of asking attributes. 1 when the tensor can be read. */
+static int view_described(Reader *self, PyObject *tensor, View *v) {
+    Described d;
+    memset(&d, 0, sizeof d);
+    if (self->describe(tensor, &d) != 0 || d.device != CPU || d.lanes != 1) return 0;
+    v->kind = d.code == FLOAT ? (d.bits == 32 ? FLOAT32 : d.bits == 64 ? FLOAT64 : d.bits == 16 ? FLOAT16 : -1) : d.code == BFLOAT && d.bits == 16 ? BFLOAT16 : -1;
+    v->count = 1;
+    for (int32_t i = d.ndim - 1; i >= 0 && v->kind >= 0; i--) {
+        if (d.shape[i] > 1 && d.strides != NULL && d.strides[i] != v->count) v->kind = -1;
+        v->count *= d.shape[i];
+    }
+    if (v->kind < 0 || (d.data == NULL && v->count > 0)) return 0;
+    v->data = (const char *)d.data + d.byte_offset;
+    v->held = Py_NewRef(tensor);
+    return 1;
+}
+
 /* 1 when the tensor can be read; a new reference to it is held. */
 static int view_tensor(Reader *self, PyObject *tensor, View *v) {
     PyObject *dtype, *kind, *contiguous;
+    if (self->describe != NULL) return view_described(self, tensor, v);
     if (!is_attribute(tensor, s_layout, self->strided) || !is_attribute(tensor, s_is_cpu, Py_True)) return 0;
     dtype = PyObject_GetAttr(tensor, s_dtype);
     if (dtype == NULL) return 0;
@@ -229,10 +268,14 @@ static PyObject *reader_distances(Reader *self, PyObject *const *args, Py_ssize_
 }
 
 static PyObject *reader_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
-    PyObject *types, *strided, *kinds;
+    PyObject *types, *strided, *kinds, *exchange = NULL;
     Reader *self;
-    if (!PyArg_ParseTuple(args, "O!OO!", &PyTuple_Type, &types, &strided, &PyDict_Type, &kinds)) return NULL;
+    if (!PyArg_ParseTuple(args, "O!OO!|O", &PyTuple_Type, &types, &strided, &PyDict_Type, &kinds, &exchange)) return NULL;
     if ((self = (Reader *)type->tp_alloc(type, 0)) == NULL) return NULL;
+    if (exchange != NULL && PyCapsule_IsValid(exchange, "dlpack_exchange_api")) {
+        Exchange *table = PyCapsule_GetPointer(exchange, "dlpack_exchange_api");
+        self->describe = table != NULL && table->major == 1 ? table->describe : NULL;
+    }
     self->types = Py_NewRef(types), self->strided = Py_NewRef(strided), self->kinds = Py_NewRef(kinds);
     return (PyObject *)self;
 }
@@ -270,7 +313,7 @@ PyTypeObject ReaderType = {
     PyVarObject_HEAD_INIT(NULL, 0).tp_name = "sabueso._native.Reader",
     .tp_basicsize = sizeof(Reader),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
-    .tp_doc = "Reader(tensor types, torch.strided, {dtype: kind}): statistics over the memory of tensors and arrays",
+    .tp_doc = "Reader(tensor types, torch.strided, {dtype: kind}, DLPack's exchange table): statistics over the memory of tensors and arrays",
     .tp_new = reader_new,
     .tp_dealloc = (destructor)reader_dealloc,
     .tp_traverse = (traverseproc)reader_traverse,

@@ -11,7 +11,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from .layout import MAGIC, RECORD, START, USED
+from .layout import MAGIC, POINT, POINTS, RECORD, START, STEP, USED
+
+try:
+    from .._native import put_points
+except ImportError:
+    put_points = None  # type: ignore[assignment]
 
 FIRST, GROW = 1 << 16, 1 << 20  # bytes taken at first and later on: a program may start thousands of short processes
 
@@ -23,7 +28,7 @@ class Log:
         self._file = open(path, "x+b")  # noqa: SIM115 (kept open for the life of the process)
         self._reserve(FIRST)
         self._map = mmap.mmap(self._file.fileno(), FIRST)
-        self._size, self._used = FIRST, START
+        self._size, self._used, self._pid = FIRST, START, os.getpid()
         self._map[: len(MAGIC)] = MAGIC
         self._publish()
 
@@ -36,6 +41,13 @@ class Log:
         RECORD.pack_into(self._map, at, length, kind, 0, time.time())
         self._used = at + length
         self._publish()
+
+    def put_points(self, step: int, pairs: list[tuple[int, float]]) -> bool:
+        """Append one block of points, if this can be done in one go: no room left, a forked process or no native module are the caller's."""
+        at = put_points(self._map, self._used, self._size, self._pid, POINTS, step, pairs) if put_points is not None else 0
+        if at > 0:
+            self._used = at
+        return at > 0
 
     def put_json(self, kind: int, value: dict[str, Any]) -> None:
         self.put(kind, encode(value))
@@ -65,6 +77,11 @@ class Log:
 def encode(value: dict[str, Any]) -> bytes:
     """JSON with NaN and infinities, and with NumPy's scalars and arrays as plain numbers and lists."""
     return json.dumps(value, default=plain, separators=(",", ":")).encode("utf-8", "backslashreplace")
+
+
+def block(step: int, pairs: list[tuple[int, float]]) -> bytes:
+    """The payload of a block of points."""
+    return STEP.pack(step) + b"".join([POINT.pack(s, v) for s, v in pairs])
 
 
 def plain(value: Any) -> Any:

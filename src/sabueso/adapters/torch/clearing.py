@@ -28,6 +28,7 @@ class Kept:
         self.evaluations: Any = None
         self.closure_stale = self.closure_evaluations = 0
         self.line: Line | None = None
+        self.steps = 0  # that the optimizer had done when this was begun
 
 
 class Clearing:
@@ -40,7 +41,11 @@ class Clearing:
         self.count = 0
 
     def of(self, held: Held) -> Kept:
-        return self.kept.setdefault(held.number, Kept())
+        kept = self.kept.get(held.number)
+        if kept is None or kept.steps != held.steps:  # ordinary steps came between: nobody looked
+            kept = self.kept[held.number] = Kept()
+            kept.steps = held.steps
+        return kept
 
     def backward(self, tensors: Any, _: Any) -> None:
         """Before a backward: what lies in .grad already?"""
@@ -96,10 +101,7 @@ class Clearing:
     def step(self, optimizer: Any) -> None:
         """After a step: tell what was seen since the last one."""
         held = self.steps.held(optimizer)
-        if not self.watch.armed:
-            self.kept.pop(held.number, None)
-            return
-        kept = self.of(held)
+        kept = self.kept.setdefault(held.number, Kept())
         now = gradients(held)
         empty = not any(any(v or ()) for v in now.values())
         held.empty += empty
@@ -113,7 +115,7 @@ class Clearing:
             self.recorder.fact("zeroed", value, step=self.watch.step, **(where.place if where else {}))
         fresh = self.kept[held.number] = Kept()
         fresh.after = now if not any(v is None for v in now.values()) else None
-        fresh.evaluations = kept.evaluations
+        fresh.evaluations, fresh.steps = kept.evaluations, held.steps
 
 
 def gradients(held: Held) -> dict[int, Any]:
@@ -141,4 +143,4 @@ def install(watch: Watch) -> None:
     clearing = Clearing(watch)
     watch.hang("on_backward", PART, clearing.backward, sampled=True)
     watch.hang("after_backward", PART, clearing.after_backward, sampled=True)
-    watch.hang("after_step", PART, clearing.step)
+    watch.hang("after_step", PART, clearing.step, sampled=True)

@@ -62,6 +62,7 @@ class Evaluation:
     @loader.setter
     def loader(self, loader: Any) -> None:
         self._loader = weakref.ref(loader)
+        self.watch.at_next("on_backward", PART, self.step)
 
     def open(self, why: str) -> None:
         """A window, unless this line has had its share or the program trains under compilation."""
@@ -79,6 +80,7 @@ class Evaluation:
         self.used, self.inputs = [], {}
         armed = watch.armed
         watch.evaluating = True
+        watch.at_next("on_backward", PART, self.step)
         if not armed:
             watch.parts["arming"].put_in()
 
@@ -179,6 +181,7 @@ class Evaluation:
         """A model was called with gradients in a sampled step."""
         root = self.modules.root_of(root) or root
         line = here()
+        self.watch.at_next("on_backward", PART, self.backward)
         self.trained[id(root)] = {"model": self.modules.label(root), "class": type(root).__name__, **self.modules.flags(root),
                                   "at": line.told if line else None}  # fmt: skip
         self.batches = {fingerprint(t) for t in tensors_in(inputs)}
@@ -227,8 +230,6 @@ def install(watch: Watch) -> None:
     patches.around(torch.utils.data.DataLoader, "__iter__", watch.guard(PART)(evaluation.begun))
     watch.at_undo(patches.undo)
     watch.hang("on_switch", PART, evaluation.switch)
-    watch.hang("on_backward", PART, evaluation.step)
-    watch.hang("on_backward", PART, evaluation.backward)
     watch.hang("on_evaluation", PART, evaluation.evaluated)
     watch.hang("on_operation", PART, evaluation.operation)
     watch.hang("on_forward", PART, evaluation.forward)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import copy
 import math
 import time
-from collections import deque
 from typing import Any
 
 import torch
@@ -22,6 +21,7 @@ from .watch import Watch
 
 PART = "experiment"
 MOST_BYTES = 24_000_000  # of a model, and of the kept batches
+FIRST = 5  # losses that the beginning is told by
 BATCHES = 4
 STEPS = 20
 SECONDS, SHARE = 2.0, 0.05  # at most the larger of the two: seconds, share of the run
@@ -52,7 +52,6 @@ class Experiment:
         self.calls: list[Any] = []
         self.bytes = 0
         self.first: list[float] = []
-        self.last: deque[float] = deque(maxlen=30)
         self.settings: dict[str, Any] = {}
 
     # ---- kept
@@ -74,18 +73,19 @@ class Experiment:
             self.calls.append(call)
 
     def backward(self, tensors: tuple[Any, ...], _: Any) -> None:
-        """Note the loss; keep the batch where loss, prediction and target belong together."""
+        """Keep the batch where loss, prediction and target belong together."""
         value = self.watch.loss
-        if value is None:
-            return
-        self.last.append(value)
-        if self.over:
-            return
-        if len(self.first) < 5:
-            self.first.append(value)
-        if self.watch.armed and len(tensors) == 1:
-            self.keep(value)
-        self.given, self.calls = None, []
+        if value is not None and not self.over:
+            if len(tensors) == 1:
+                self.keep(value)
+            self.given, self.calls = None, []
+
+    def begin(self, *_: Any) -> None:
+        """The losses of the first backward passes."""
+        if self.watch.loss is not None:
+            self.first.append(self.watch.loss)
+        if len(self.first) < FIRST:
+            self.watch.at_next("on_backward", PART, self.begin)
 
     def keep(self, value: float) -> None:
         if self.given is None or len(self.calls) != 1 or len(self.kept) >= BATCHES or self.watch.step != len(self.kept):
@@ -131,7 +131,8 @@ class Experiment:
         self.root = None
         if self.copy is None or len(self.kept) < 2 or len(self.first) < 3 or not self.recorder.wants("experiment"):
             return
-        end, begin = sum(self.last) / len(self.last), self.first[0]
+        last = self.watch.parts["steps"].recent
+        end, begin = sum(last) / len(last), self.first[0]
         if math.isfinite(end) and end < FELL * begin:
             return
         until = time.monotonic() + max(SECONDS, SHARE * (time.monotonic() - self.began))
@@ -236,5 +237,6 @@ def install(watch: Watch) -> None:
     watch.parts[PART] = experiment
     for moment, call in (("on_forward", experiment.forward), ("on_loss_call", experiment.loss_call), ("on_backward", experiment.backward),
                          ("before_step", experiment.before_step), ("after_step", experiment.after_step)):  # fmt: skip
-        watch.hang(moment, PART, call, sampled=moment != "on_backward")
+        watch.hang(moment, PART, call, sampled=True)
+    watch.at_next("on_backward", PART, experiment.begin)
     watch.recorder.at_exit(watch.guard(PART)(experiment.last_words))

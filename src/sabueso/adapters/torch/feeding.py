@@ -46,6 +46,7 @@ class Feeding:
         if self.now is not None and self.now["batches"] < MOST_SHAPES:
             shapes = tuple(tuple(t.shape) for t in (r() for r in held.leaves) if t is not None)
             self.pending = (held.rows, shapes)
+            self.watch.at_next("on_backward", PART, self.on_backward)
 
     def on_backward(self, *_: Any) -> None:
         if self.now is not None and self.pending is not None:
@@ -102,7 +103,6 @@ def install(watch: Watch) -> None:
         watch.around(PART, loader, "__init__", None, feeding.loader_built)
         watch.around(PART, loader, "__iter__", feeding.iterated, None)
         watch.hang("on_batch", PART, feeding.on_batch)
-        watch.hang("on_backward", PART, feeding.on_backward)
         watch.recorder.at_exit(feeding.last_words)
     if watch.recorder.wants("threads_set"):
         watch.around(PART, torch, "set_num_threads", feeding.threads, None)

@@ -68,6 +68,8 @@ class Loader:
         held = Batch(args[0], indices, tensors(batch), number)
         self.batch = batch if self.watch.recorder.wants("nonfinite_step") else None
         self.recent.append(held)
+        if self.batch is not None:
+            self.watch.at_next("after_step", PART, self.stepped)
         self.watch.tell("on_batch", held, batch)
 
     def stepped(self, optimizer: Any) -> None:
@@ -124,7 +126,6 @@ def install(watch: Watch) -> None:
     """Watch what loaders hand out."""
     loader = Loader(watch)
     watch.parts[PART] = loader
-    watch.hang("after_step", PART, loader.stepped)
     watch.recorder.at_crash.append(loader.witness)
     watch.around(PART, torch_loader._BaseDataLoaderIter, "_next_index", None, loader.indexed)
     watch.around(PART, torch_loader._BaseDataLoaderIter, "__next__", None, loader.given)

@@ -117,5 +117,5 @@ def install(watch: Watch) -> None:
     patches.around(torch.nn.utils.rnn, "pad_sequence", None, watch.guard(PART)(padding.padded))
     watch.at_undo(patches.undo)
     watch.hang("on_forward", PART, padding.forward)
-    watch.hang("on_backward", PART, padding.backward)
+    watch.hang("on_backward", PART, padding.backward, sampled=True)
     watch.hang("on_arm", PART, padding.clear)

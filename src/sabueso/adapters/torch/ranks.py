@@ -60,6 +60,8 @@ class Ranks:
         distributed = sys.modules["torch.distributed"]
         if distributed.is_initialized():
             self.recorder.rank, self.world = distributed.get_rank(), distributed.get_world_size()
+            if self.world > 1 and self.recorder.once("torch", "rank weights"):
+                self.watch.hang("before_step", PART, self.before_step)
             self.recorder.fact("rank", {"rank": self.recorder.rank, "world": self.world, "backend": str(distributed.get_backend())})
 
     def wrapped(self, _: Any, __: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -113,10 +115,12 @@ class Ranks:
         line = known[1] if known is not None and known[0]() is loader else None
         self.starts = {"batches": length, "rows": rows, "batch_size": loader.batch_size, "drop_last": bool(loader.drop_last),
                        "loader": named(loader), "line": line, "sampler": type(loader.sampler).__name__}  # fmt: skip
+        self.watch.at_next("on_backward", PART, self.on_backward)
 
     def on_batch(self, held: Any, batch: Any) -> None:
         if self.world > 1 and len(self.batches) < FIRST_BATCHES:
             self.pending = fingerprint(held)
+            self.watch.at_next("on_backward", PART, self.on_backward)
 
     def on_backward(self, *_: Any) -> None:
         """What was handed out is trained on."""
@@ -221,6 +225,4 @@ def install(watch: Watch) -> None:
     watch.around(PART, data.distributed.DistributedSampler, "__iter__", ranks.sampled, None)
     watch.hang("on_module_built", PART, ranks.module_built)
     watch.hang("on_batch", PART, ranks.on_batch)
-    watch.hang("on_backward", PART, ranks.on_backward)
-    watch.hang("before_step", PART, ranks.before_step)
     watch.recorder.at_exit(ranks.last_words)

@@ -53,8 +53,7 @@ class Rebuilds:
             builds.append(Build(held, stack, self.watch.backwards, self.epochs))
 
     def backward(self, *_: Any) -> None:
-        if self.watch.armed or not self.training:
-            self.training = lines(5)
+        self.training = lines(5)
 
     def used(self, *_: Any) -> None:
         """Gradients are turned on again, or a state is taken: by the person's own line?"""
@@ -100,7 +99,8 @@ def install(watch: Watch) -> None:
     rebuilds = Rebuilds(watch)
     watch.parts["rebuilds"] = rebuilds
     watch.hang("on_optimizer", PART, rebuilds.built)
-    watch.hang("on_backward", PART, rebuilds.backward)
+    watch.hang("on_backward", PART, rebuilds.backward, sampled=True)
+    watch.at_next("on_backward", PART, rebuilds.backward)
     watch.hang("on_switch", PART, rebuilds.switched)
 
     patches, guard = Patches(), watch.guard(PART)  # its own: other parts watch the same functions

@@ -68,6 +68,7 @@ class RowsSeen:
             rows.loaders.add(sampler)
             self.meet(rows, dataset, iterator, held.indices)
         self.pending = rows, held.indices, sampler
+        self.watch.at_next("after_backward", PART, self.after_backward)
 
     def after_backward(self, tensors: Any, arguments: Any) -> None:
         if self.pending is not None:
@@ -75,6 +76,7 @@ class RowsSeen:
                 self.learnt.append(self.pending[:2])
             self.training.add(self.pending[2])
             self.pending = None
+            self.watch.at_next("after_step", PART, self.after_step)
 
     def after_step(self, optimizer: Any) -> None:
         held = self.watch.optimizers.get(id(optimizer))
@@ -247,6 +249,4 @@ def install(watch: Watch) -> None:
     seen = RowsSeen(watch)
     watch.parts[PART] = seen
     watch.hang("on_batch", PART, seen.on_batch)
-    watch.hang("after_backward", PART, seen.after_backward)
-    watch.hang("after_step", PART, seen.after_step)
     watch.hang("on_evaluation", PART, seen.on_evaluation)

@@ -17,13 +17,10 @@ class Seeds:
     def __init__(self, watch: Watch) -> None:
         self.watch = watch
         self.seed, self.state = torch.initial_seed(), torch.default_generator.get_state()
-        self.told = False
 
     def stepped(self, _: Any) -> None:
         """At the first step, and at the end: weights have been drawn by then."""
-        if not self.told:
-            self.told = True
-            self.last_words()
+        self.last_words()
 
     def last_words(self) -> None:
         seeded = torch.initial_seed() != self.seed
@@ -34,5 +31,5 @@ class Seeds:
 def install(watch: Watch) -> None:
     if watch.recorder.wants("torch_seed"):
         seeds = Seeds(watch)
-        watch.hang("after_step", PART, seeds.stepped)
+        watch.at_next("after_step", PART, seeds.stepped)
         watch.recorder.at_exit(seeds.last_words)

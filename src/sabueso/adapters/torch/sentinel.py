@@ -24,6 +24,7 @@ from .watch import Watch
 PART = "sentinel"
 MOST_LOOKS = 6  # steps that are taken apart in one run
 MOST_SECONDS = 30.0  # that this may take in all
+SKIPPED = 8  # backward passes in a row that a scaler leaves out for a loss that is not finite itself: no smaller scale mends that
 STAYS = 3  # further steps with such a loss, one after the other, are harm too, even if the parameters are finite
 
 
@@ -37,42 +38,47 @@ class Sentinel:
         self.suspect: dict[str, Any] | None = None
         self.looks, self.seconds = 0, 0.0
         self.done = False
+        self.streams: Any = None  # what keeps the random streams
         self.random: Any = None  # the random streams at the beginning of the step
+        self.infinite = (0, 0, 0)  # the last backward pass of an infinite scaled loss, how many there were in a row, the step of the first
         self.leaves: tuple[Any, list[Any]] = (None, [])
 
     # ---- moments
 
     def on_backward(self, tensors: tuple[Any, ...], arguments: Any) -> None:
         """Before the backward pass: floating scalars on the CPU, so that nothing waits for a device."""
-        if self.done:
-            return
-        if self.watch.loss is not None and self.suspect is None and math.isfinite(self.watch.loss):
+        loss = self.watch.loss
+        if self.done or loss is not None and self.suspect is None and math.isfinite(loss):
             return
         scalars = [t for t in tensors if torch.is_tensor(t) and t.numel() == 1 and t.device.type == "cpu" and t.is_floating_point()]
         wrong = next((t for t in scalars if not math.isfinite(t.item())), None)
         if wrong is None:
-            if scalars and self.suspect is not None and self.suspect["stepped"]:
-                self.suspect = None  # the program took care of it
+            if scalars and self.suspect is not None and (self.suspect["stepped"] or scaled()):
+                self.suspect = None  # the program took care of it, or a scaler left the step out
         elif self.suspect is None:
-            if not (math.isinf(wrong.item()) and scaled()):
+            if not (math.isinf(wrong.item()) and scaled()) or self.stays_infinite():
                 self.look("loss", wrong)
+                if self.suspect is not None and self.infinite[1] > SKIPPED:
+                    self.suspect["step"] = self.infinite[2]
         elif self.suspect["bare"]:
             self.confirm()  # a loop without an optimizer whose loss has not come back
-        elif self.suspect["stepped"]:
+        elif self.suspect["stepped"] or scaled():
             self.suspect["again"] += 1
-            if self.suspect["again"] >= STAYS:
+            if self.suspect["again"] >= (STAYS if self.suspect["stepped"] else SKIPPED):
                 self.confirm()
+
+    def stays_infinite(self) -> bool:
+        """A scaled loss that overflows is the scaler's to mend, unless it has long tried."""
+        now, (last, count, first) = self.watch.backwards, self.infinite
+        self.infinite = (now, count + 1, first) if now == last + 1 else (now, 1, self.watch.step)
+        return count >= SKIPPED
 
     def after_backward(self, tensors: tuple[Any, ...], arguments: Any) -> None:
         """After it: the gradients of all that the optimizers hold, in one pass."""
         if self.done or self.suspect is not None:
             return
-        optimizers = self.watch.optimizers
-        if len(optimizers) == 1:
-            (one,) = optimizers.values()
-            held = self.parameters(one)
-        else:
-            held = [p for h in optimizers.values() for p in self.parameters(h)]
+        optimizers = self.watch.optimizers.values()
+        held = self.parameters(next(iter(optimizers))) if len(optimizers) == 1 else [p for h in optimizers for p in self.parameters(h)]
         if held and self.kernel.sentinel(held, True)[1] and not scaled():
             loss = next((t for t in tensors if torch.is_tensor(t)), None)
             if loss is not None:
@@ -92,6 +98,8 @@ class Sentinel:
         """A step with such gradients is about to be taken: not by a scaler that will leave it out."""
         if self.suspect is not None and getattr(optimizer, "found_inf", None) is not None:
             self.suspect = None
+        if self.suspect is not None:
+            self.watch.at_next("before_step", PART, self.before_step)
 
     def after_step(self, optimizer: Any) -> None:
         """Did the step do harm? Then it is told; else it was taken care of."""
@@ -102,8 +110,9 @@ class Sentinel:
                 self.confirm()
             else:
                 self.suspect["stepped"] = True  # no harm yet: the next loss decides
-        zoom = self.recorder.shared.get("zoom")
-        self.random = zoom.streams.snapshot() if zoom is not None and not self.done else None
+        if self.streams is None and (zoom := self.recorder.shared.get("zoom")) is not None:
+            self.streams = zoom.streams
+        self.random = self.streams.snapshot() if self.streams is not None and not self.done else None
 
     # ---- what is done about it
 
@@ -144,6 +153,7 @@ class Sentinel:
         told = {**told, "births": births, "kind": kind, "value": None if value is None else str(value), "given": facts}
         bare = not self.watch.optimizers
         self.suspect = {"told": told, "bare": bare, "stepped": False, "again": 0, "step": self.watch.step, "epoch": self.recorder.epoch}
+        self.watch.at_next("before_step", PART, self.before_step)
 
     def models(self, frame: FrameType) -> list[Any]:
         """Models that the program called, and modules in the frames of the step."""
@@ -234,7 +244,6 @@ def install(watch: Watch) -> None:
     watch.parts[PART] = sentinel
     watch.hang("on_backward", PART, sentinel.on_backward)
     watch.hang("after_backward", PART, sentinel.after_backward)
-    watch.hang("before_step", PART, sentinel.before_step)
     watch.hang("after_step", PART, sentinel.after_step)
     watch.around(PART, torch.autograd, "grad", None, sentinel.grad_done)
     watch.recorder.at_crash.append(sentinel.witness)

@@ -33,16 +33,10 @@ FAR = 100.0  # spreads (of 98 in 100 values) from the median: no heavy tail that
 class Recent:
     """The last losses of a line and the largest of them, which is looked for anew only when it leaves."""
 
-    def __init__(self) -> None:
+    def __init__(self, line: Any) -> None:
+        self.line = line  # kept, since it is known by the identity of its code
         self.values: deque[float] = deque()
         self.most = -1.0
-
-    def add(self, value: float) -> None:
-        self.values.append(value)
-        if value > self.most:
-            self.most = value
-        if len(self.values) > RECENT and self.values.popleft() == self.most:
-            self.most = max(self.values)
 
 
 class Spikes:
@@ -58,16 +52,22 @@ class Spikes:
         if self.told >= MOST_TOLD or self.watch.loss is None:
             return
         value, line = abs(self.watch.loss), self.watch.loss_line
-        recent = self.recent.get(line)
+        key = (id(line.code), line.line) if line is not None else None
+        recent = self.recent.get(key)
         if recent is None:
-            recent = self.recent[line] = Recent()
+            recent = self.recent[key] = Recent(line)
         if len(recent.values) < FEWEST:
             self.first(tensors[0], value, line)
         elif not value <= 20 * recent.most and value > TIMES * max(usual := median(recent.values), 1e-12):
             self.told += 1
             self.tell(tensors[0], value, usual, line)
         if math.isfinite(value):
-            recent.add(value)
+            values = recent.values
+            values.append(value)
+            if value > recent.most:
+                recent.most = value
+            if len(values) > RECENT and values.popleft() == recent.most:
+                recent.most = max(values)
 
     def first(self, loss: Any, value: float, line: Any) -> None:
         """The first losses have nothing to be compared with but the rows of their own batch."""

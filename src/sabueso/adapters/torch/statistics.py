@@ -139,10 +139,13 @@ class Turns:
         self.watch = watch
         self.schedule = Schedule(Budget(watch.recorder.budget, clock=time.thread_time))
         self.ordinary: deque[float] = deque(maxlen=31)
-        self.step, self.then, self.armed = 0, 0.0, False
+        self.step, self.then, self.armed, self.quick = 0, 0.0, False, False
 
     def due(self, step: int) -> bool:
         """The schedule that the adapter asks at each turn."""
+        if not self.then and self.passed(step):
+            self.step, self.armed = self.watch.step, False
+            return False
         if self.watch.step != self.step:
             timed = bool(self.then)
             now = time.thread_time() if timed or not self.passed(step) else 0.0  # of this thread: other programs on the machine count for nothing
@@ -157,7 +160,7 @@ class Turns:
 
     def passed(self, step: int) -> bool:
         """Is that turn a quick one to be passed over unasked?"""
-        return step % APART != 0 and step > EARLY and step & (step - 1) != 0 and len(self.ordinary) > 2 and self.ordinary[-1] < QUICK
+        return self.quick and step % APART != 0 and step > EARLY and step & (step - 1) != 0
 
     def book(self, seconds: float) -> None:
         """A turn took that long."""
@@ -170,6 +173,7 @@ class Turns:
             self.schedule.took(self.step, min(cost, 5 * expected) if expected else cost)
         else:
             self.ordinary.append(seconds)
+            self.quick = len(self.ordinary) > 2 and seconds < QUICK
 
 
 def install(watch: Watch) -> None:

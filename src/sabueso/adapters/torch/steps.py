@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 import weakref
+from collections import deque
 from typing import Any
 
 import torch
@@ -20,7 +21,7 @@ from .watch import Watch
 
 PART = "steps"
 NORM_SHARE = 0.01  # of the time between two steps that the norm of the gradients may cost
-MOST_NAMES = 60  # parameters of an optimizer told by name
+RECENT = 30  # losses that are kept
 MANY_OPTIMIZERS = 12  # up to here each new optimizer arms its first step, then every power of two
 
 
@@ -36,13 +37,14 @@ class Held:
         self.called: str | None = None  # what the person calls it
         self.backward_line: Line | None = None  # a backward that brought it gradients
         self.first: Any = None  # a few values of its parameters when that was first seen
+        self.dead = False
         self.moved = False  # were they seen to be others since; it may be dropped before the end
         self.series: dict[str, int | None] = {}
         self.sentinel_list: tuple[Any, list[Any]] | None = None  # its parameters, as the sentinel keeps them
 
     def gone(self, _: Any) -> None:
         """The optimizer is no more: keep nothing of it alive."""
-        self.sentinel_list = None
+        self.sentinel_list, self.dead = None, True
 
     @property
     def parameters(self) -> list[Any]:
@@ -64,11 +66,13 @@ class Steps:
         self.cycle: set[int] = set()  # those that had one in a whole turn, as far as is known
         self.unstepped = 0  # backward calls before the first step of any optimizer
         self.any_step = False
-        self.losses: dict[Any, int | None] = {}
+        self.losses: dict[Any, tuple[int | None, Line | None]] = {}  # by code object and line: hashing a Line is too slow for every step
         self.waiting: list[tuple[int, int, Any]] = []  # losses on a device: (series, step, copy), read when they have arrived
         self.norm_cost, self.period, self.last = 0.0, 0.0, 0.0
         self.kernel, self.pairs = Kernel(), []  # pairs: (series, value) of this step, not yet written
         self.seen = 0
+        self.asked: set[int] = set()  # optimizers that a gradient scaler was asked to step
+        self.recent: deque[float] = deque(maxlen=RECENT)  # losses on the CPU
 
     # ---- optimizers
 
@@ -88,6 +92,10 @@ class Steps:
             self.watch.arm()
         self.watch.tell("on_optimizer", held)
         return held
+
+    def scaled(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """GradScaler.step begins: it steps the optimizer or leaves the step out."""
+        self.asked.add(id(args[1] if len(args) > 1 else kwargs.get("optimizer")))
 
     def before(self, optimizer: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Global pre-step hook."""
@@ -155,12 +163,15 @@ class Steps:
         self.stepped.clear()
         watch.step += 1
         self.recorder.step = watch.step
-        for held in list(watch.optimizers.values()):
-            if held.ref() is None:
-                watch.optimizers = {k: h for k, h in watch.optimizers.items() if h.ref() is not None}
+        for held in watch.optimizers.values():
+            if held.dead:
+                watch.optimizers = {k: h for k, h in watch.optimizers.items() if not h.dead}
+                break
         due = watch.schedule(watch.step + 1)
-        for held in () if due else watch.optimizers.values():
-            due = due or 0 < held.steps < 4 and held.number < MANY_OPTIMIZERS and watch.schedule(held.steps + 1)
+        for held in watch.optimizers.values() if not due else ():
+            if 0 < held.steps < 4 and held.number < MANY_OPTIMIZERS and watch.schedule(held.steps + 1):
+                due = True
+                break
         if due:
             watch.arm()
         elif watch.armed:
@@ -217,12 +228,15 @@ class Steps:
     def loss(self, tensor: Any) -> None:
         """One point of train_loss; a value on a device is copied without waiting and read at a later step."""
         line = self.watch.loss_line or here()
-        number = self.losses.get(line, -1)
-        if number == -1:
+        key = (id(line.code), line.line) if line is not None else None
+        known = self.losses.get(key)
+        if known is None:
             place = Place(stage="train", **(line.place if line else {}))
-            number = self.losses[line] = self.recorder.series("train_loss", place)
+            known = self.losses[key] = (self.recorder.series("train_loss", place), line)
+        number = known[0]
         if tensor.is_cpu:
             self.watch.loss = tensor.item()
+            self.recent.append(self.watch.loss)
             if number is None:
                 return
             self.pairs.append((number, float(self.watch.loss)))
@@ -259,7 +273,7 @@ class Steps:
             moved = held.moved or alive and held.first is not None and [sample(p) for p in held.parameters[:20]] != held.first
             shared = any(o is not held and o.steps and any(id(p) in owned for p in o.parameters) for o in self.watch.optimizers.values())
             value = {"number": held.number, "class": held.cls, "steps": held.steps, "empty": held.empty, "looked": held.looked, "reached": held.reached,
-                     "moved": moved, "shared": shared, "alive": alive,
+                     "moved": moved, "shared": shared, "alive": alive, "scaler": id(held.ref()) in self.asked,
                      "built": held.line.told if held.line else None, "name": held.called, "model": self.model_of(owned),
                      "turns": self.watch.step, "backwards": self.watch.backwards}  # fmt: skip
             self.recorder.fact("optimizer_use", value, **(where.place if where else {"file": "", "line": None}))
@@ -282,6 +296,7 @@ def install(watch: Watch) -> None:
     watch.at_undo(before.remove)
     watch.at_undo(after.remove)
     watch.around(PART, torch.optim.Optimizer, "__init__", None, steps.built)
+    watch.around(PART, torch.amp.GradScaler, "step", steps.scaled, None)
     watch.around(PART, torch.autograd, "backward", steps.backward, steps.backward_done, arithmetic=False)
     watch.around(PART, torch.autograd, "grad", steps.grad, steps.grad_done)
     watch.recorder.at_exit(steps.last_words)

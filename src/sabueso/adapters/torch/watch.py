@@ -64,6 +64,7 @@ class Watch:
         self.parts: dict[str, Any] = {}  # what a part wants others to find, by its name
         self._undo: list[Callable[[], Any]] = []
         self.ordinary: dict[str, list[tuple[str, Callable[..., Any]]]] = {moment: [] for moment in MOMENTS}  # what is not for sampled steps alone
+        self.waiting: dict[str, list[tuple[str, Callable[..., Any]]]] = {moment: [] for moment in MOMENTS}  # what is to run once
         for moment in MOMENTS:
             setattr(self, moment, [])
 
@@ -73,9 +74,19 @@ class Watch:
         if not sampled:
             self.ordinary[moment].append((f"torch.{part}", call))
 
+    def at_next(self, moment: str, part: str, call: Callable[..., Any]) -> None:
+        """Have `call` run the next time that the moment comes, and never again: an ordinary step asks nobody who has nothing to do."""
+        waits = self.waiting[moment]
+        if (f"torch.{part}", call) not in waits:
+            waits.append((f"torch.{part}", call))
+
     def tell(self, moment: str, *arguments: Any) -> None:
         """Run what hangs on a moment. Called from within hooks that are guarded already."""
         off = self.recorder.off
+        if waits := self.waiting[moment]:
+            self.waiting[moment] = []
+            for part, call in waits:
+                self.run(part, call, arguments)
         if not self.armed:  # no part does arithmetic with NumPy here: keeping its warnings down would cost more than the parts do
             for part, call in self.ordinary[moment]:
                 if part not in off:
@@ -86,11 +97,15 @@ class Watch:
             return
         with calm():
             for part, call, _ in getattr(self, moment):
-                if part not in off:
-                    try:
-                        call(*arguments)
-                    except Exception as error:
-                        self.recorder.own_error(part, error)
+                self.run(part, call, arguments)
+
+    def run(self, part: str, call: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+        """One call of a part, unless the part is off; its error is kept."""
+        if part not in self.recorder.off:
+            try:
+                call(*arguments)
+            except Exception as error:
+                self.recorder.own_error(part, error)
 
     def guard(self, part: str, arithmetic: bool = True) -> Callable[[Any], Any]:
         """A decorator for hooks put into torch: `guarded` under the part's name."""
