@@ -6,7 +6,7 @@ PIP := $(PYTHON) -m pip --python $(BIN)/python --disable-pip-version-check
 PARTS := pyproject.toml setup.py $(wildcard src/sabueso/native/*)
 JOBS ?= 2
 
-.PHONY: demo test check snapshots clean
+.PHONY: demo test check snapshots oracle clean
 
 demo: $(VENV)/.demo
 	@mkdir -p build/demo && cp src/sabueso/demo/digits.py build/demo/
@@ -23,6 +23,11 @@ check: $(VENV)/.test
 
 snapshots: $(VENV)/.test
 	SABUESO_SNAPSHOTS=write $(BIN)/python -m pytest -q tests/test_show.py
+
+# TensorBoard and MLflow in an interpreter of their own, beside which round trips are tested: in ours they would change what other libraries do.
+oracle:
+	$(PYTHON) -m venv build/oracle || $(PYTHON) -m venv --without-pip --clear build/oracle
+	$(PYTHON) -m pip --python build/oracle/bin/python --disable-pip-version-check install --quiet tensorboard mlflow-skinny sqlalchemy alembic
 
 clean:
 	rm -rf $(VENV) build .pytest_cache .ruff_cache

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from .diagnoses import Diagnosis
 
 PASS_ON = {"ignore_unknown_options": True, "allow_interspersed_args": False}
-FORMATS = ("text", "json", "markdown", "sarif", "github")
+FORMATS = ("text", "json", "markdown", "sarif", "github", "junit")
 
 where = click.option("--dir", "dir_", metavar="DIR", help="Where runs lie (default .sabueso/runs, or $SABUESO_HOME/runs).")
 form = click.option("--format", "form", type=click.Choice(FORMATS), default="text", help="The form of the diagnosis (default text).")

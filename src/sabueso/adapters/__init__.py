@@ -22,6 +22,8 @@ from ..capture.recorder import Recorder
 # one library may wake several files, in the order of their names
 WAKES = {
     "beside": ("torch",),
+    "tensorboard": ("torch.utils.tensorboard.writer", "tensorboardX.writer"),
+    "mlflow": ("mlflow.tracking.client",),
     "torch": ("torch",),
     "sklearn": ("sklearn.base",),
     "sklearn_calls": ("sklearn.base",),

@@ -8,7 +8,10 @@ import click
 
 LATER = {  # command -> (module of this folder, what `sabueso --help` says of it)
     "check": ("data", "Check tables without a program: quality, leakage between train and test, drift, contracts."),
+    "confirm": ("probe", "Try a finding's remedy: run the program again in a copy of its folder with that one thing changed."),
     "contract": ("data", "What a table is promised to be: infer it, export it."),
+    "export": ("exchange", "Write a run for another tool: Parquet, a trace, TensorBoard, MLflow."),
+    "import": ("exchange", "Make runs of the curves of TensorBoard or MLflow."),
     "report": ("see", "Write a run as one HTML file that opens anywhere and loads nothing."),
     "ui": ("see", "Show the runs as a page on this machine, live while one goes on."),
 }
@@ -23,7 +26,7 @@ class Group(click.Group):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in LATER:
             return super().get_command(ctx, name)
-        return getattr(import_module(f".{LATER[name][0]}", __name__), name)  # type: ignore[no-any-return]
+        return getattr(import_module(f".{LATER[name][0]}", __name__), "import_" if name == "import" else name)  # type: ignore[no-any-return]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """As click does it, without loading what is later."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TextIO
 
 from ..diagnoses import Diagnosis
-from . import github, json, markdown, sarif, text
+from . import github, json, junit, markdown, sarif, text
 
-FORMS = {"json": json.dumps, "markdown": markdown.render, "sarif": sarif.render, "github": github.render}
+FORMS = {"json": json.dumps, "markdown": markdown.render, "sarif": sarif.render, "github": github.render, "junit": junit.render}
 
 
 def tell(diagnosis: Diagnosis, form: str, out: TextIO, everything: bool = False) -> None:

@@ -126,7 +126,7 @@ def finding(training: Training, held: Evaluated, best: int, end: float, then: fl
         ("loss on held-out rows at the end", end, f"{float(held.losses[best]):.4g}, as at step {step}"),
         ("training loss at the end", now, f"{then:.4g}, as at step {step}"),
         ("evaluations since the best one", len(held.losses) - best - 1, "0 to 3"),
-        ("held-out rows", int(held.rows), None),
+        *([("held-out rows", int(held.rows), None)] if held.rows else []),  # a curve of another tool does not say how many
     ]
     says = f"since step {step} the loss on held-out rows rose from {float(held.losses[best]):.4g} to {end:.4g}"
     says += f" while the training loss fell from {then:.3g} to {now:.3g}"
