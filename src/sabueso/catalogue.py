@@ -10,6 +10,7 @@ from typing import Any
 
 from .diagnoses import Blind
 from .findings import Finding
+from .interventions import INTERVENTIONS
 from .runs import Run
 from .vocabulary import VOCABULARY, of_run
 
@@ -36,6 +37,7 @@ class Check:
     doc: str
     sections: dict[str, str] = field(default_factory=dict)
     instead: tuple[str, ...] = ()
+    interventions: tuple[str, ...] = ()  # those that try its remedy, first the likeliest
 
     def missing(self, run: Run) -> list[str]:
         """The needed evidence that the run lacks."""
@@ -56,12 +58,12 @@ class Check:
 
 
 def check(
-    *, stage: str, severity: str = "error", leads_to: tuple[str, ...] = (), instead: tuple[str, ...] = ()
+    *, stage: str, severity: str = "error", leads_to: tuple[str, ...] = (), instead: tuple[str, ...] = (), interventions: tuple[str, ...] = ()
 ) -> Callable[[Callable[..., Iterable[Finding]]], Check]:
     """Make a Check of a function named for the fault. Evidence named in `instead` does as well as all that it needs.
 
     Parameters without default are evidence that it needs; those with default None and a name of the vocabulary are evidence that it
-    uses when there is any; other defaults are settings. Raises TypeError for a parameter that is neither.
+    uses when there is any; other defaults are settings. `interventions` try its remedy from outside. Raises TypeError for a parameter that is neither.
     """
 
     def make(function: Callable[..., Iterable[Finding]]) -> Check:
@@ -73,12 +75,15 @@ def check(
                 uses.append(p.name)
             else:
                 settings[p.name] = p.default
+        foreign = [n for n in interventions if n not in INTERVENTIONS]
+        if foreign:
+            raise TypeError(f"{function.__name__} names interventions that interventions.py does not: {', '.join(foreign)}")
         unknown = [n for n in needs if n not in VOCABULARY]
         if unknown:
             raise TypeError(f"{function.__name__} asks for evidence that vocabulary.py does not name: {', '.join(unknown)}")
         doc = inspect.cleandoc(function.__doc__ or "")
         name = function.__name__.replace("_", "-")
-        return Check(name, stage, severity, leads_to, tuple(needs), tuple(uses), settings, function, doc, sections_of(doc), instead)
+        return Check(name, stage, severity, leads_to, tuple(needs), tuple(uses), settings, function, doc, sections_of(doc), instead, interventions)
 
     return make
 

@@ -11,7 +11,7 @@ from ...findings import Finding
 from ...places import Place
 
 
-@check(stage="evaluate", severity="error", leads_to=("misleading-metric", "overfitting", "unseeded"))
+@check(stage="evaluate", severity="error", leads_to=("misleading-metric", "overfitting", "unseeded"), interventions=("evaluation mode",))
 def evaluated_in_train_mode(evaluation: list[Fact], *, least: int = 2) -> Iterator[Finding]:
     """A model is scored while its dropout and batch norms are in training mode.
 

@@ -18,7 +18,7 @@ LEADS_TO = (
 DIVISORS = (255.0, 256.0, 128.0, 127.5, 127.0, 16.0, 15.0, 65535.0, 65536.0, 1000.0, 100.0)  # what pictures and shares are divided by
 
 
-@check(stage="preprocess", severity="error", leads_to=LEADS_TO)
+@check(stage="preprocess", severity="error", leads_to=LEADS_TO, interventions=("inputs standardised",))
 def double_normalised(input_scale: list[Fact], train_loss: list[Series], targets: list[Fact] | None = None, *, norm: float = 0.5) -> Iterator[Finding]:
     """Inputs are scaled a second time, so that they hardly differ from each other.
 

@@ -12,7 +12,10 @@ from ...findings import Finding
 HARM = ("loss", "gradient", "fit", "crash")
 
 
-@check(stage="preprocess", severity="error", leads_to=("nonfinite-loss", "not-learning", "exploding-gradient", "bad-init", "missing-values"))
+@check(
+    stage="preprocess", severity="error", leads_to=("nonfinite-loss", "not-learning", "exploding-gradient", "bad-init", "missing-values"),
+    interventions=("rows left out", "inputs made finite"),
+)  # fmt: skip
 def nonfinite_values(nonfinite_found: list[Fact]) -> Iterator[Finding]:
     """The data or the weights hold NaN or infinity before anything is learnt from them.
 
@@ -76,15 +79,15 @@ def data(fact: Fact) -> Finding:
     spot = fact.get("spot") or {}
     rows = spot.get("rows") or fact.get("rows") or []
     array = spot.get("table") or spot.get("array") or fact.get("table") or fact.get("tensor") or "the data"
-    column = spot.get("column") or fact.get("column")
+    column = spot.get("column") or fact.get("column") or positions(fact)
     count = spot.get("count") or fact.get("row_count") or len(rows)
     kind = "NaN" if fact.get("nan", 1) else "infinite"
     which = ", ".join(map(str, rows[:3])) + (", .." if count > 3 else "")
-    name = column or fact.get("tensor") or array
+    name = column if isinstance(column, str) else fact.get("tensor") or array
     says = f"{fact['count']} values of {name} are {kind}, in row {which} of {array}: they reach the {fact['reaches']}"
     source = fact.get("in_source") or {}
     evidence: list[tuple[str, Any, Any]] = [
-        (f"non-finite values in {fact.get('tensor') or column or array}", fact["count"], 0),
+        (f"non-finite values in {fact.get('tensor') or name}", fact["count"], 0),
         (f"rows of {array}", rows[:10], []),
     ]
     advice = f"mend or leave out row {which} of {array}"
@@ -92,15 +95,21 @@ def data(fact: Fact) -> Finding:
         evidence.append((f"values of the row in {array}", [source.get("min"), source.get("max")], "finite, and so they are"))
         says += "; as stored the row is finite" + (" but constant, so that its spread is 0" if source.get("constant") else "")
         advice = "guard the preparation of a sample, as in (x - mean) / (std + 1e-6)" if source.get("constant") else advice
-        made = fact.get("made_by")
-        if made:
-            says += f"; {made.get('text') or made['op']} makes it so"
-            evidence.append((f"{made['op']} while the sample is made: non-finite results", made["bad"], 0))
+    made = fact.get("made_by")
+    if made:
+        says += f"; {made.get('text') or made['op']} makes it so"
+        evidence.append((f"{made['op']} while the sample is made: non-finite results", made["bad"], 0))
     row = rows[0] if len(rows) == 1 else rows[:50] or None
     place = fact.place.but(column=column, row=row, tensor=spot.get("array") or fact.get("tensor"), stage=None)
     if spot.get("file"):
         place = place.but(file=spot["file"], line=spot.get("line"))
     return Finding(says, place, evidence, advice, confidence=0.96, verified=proof(fact))
+
+
+def positions(fact: Fact) -> int | list[int] | None:
+    """The columns of a table without names, where not all are concerned."""
+    found = fact.get("columns") or []
+    return found[0] if len(found) == 1 else found or None
 
 
 def weight(fact: Fact) -> Finding:

@@ -19,7 +19,7 @@ MEANING = {
 RANK = ("copy", "gaps", "filled after", "running number", "image")
 
 
-@check(stage="preprocess", severity="error", leads_to=("overfitting", "missing-values", "constant-column"))
+@check(stage="preprocess", severity="error", leads_to=("overfitting", "missing-values", "constant-column"), interventions=("column left out",))
 def target_leakage(tell: list[Fact]) -> Iterator[Finding]:
     """An input gives the answer away: it was written after the answer was known, or is the answer.
 

@@ -19,7 +19,7 @@ BINARY = ("binary_cross_entropy", "binary_cross_entropy_with_logits", "binary_cr
 Settings = list[Fact] | None
 
 
-@check(stage="preprocess", severity="error", leads_to=LEADS_TO)
+@check(stage="preprocess", severity="error", leads_to=LEADS_TO, interventions=("inputs standardised",))
 def unscaled_input(
     input_scale: Settings = None, loss_call: Settings = None, train_loss: list[Series] | None = None, targets: Settings = None, experiment: Settings = None
 ) -> Iterator[Finding]:

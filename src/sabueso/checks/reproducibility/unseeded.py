@@ -9,7 +9,7 @@ from ...events import Fact, latest
 from ...findings import Finding
 
 
-@check(stage="reproducibility", severity="warning")
+@check(stage="reproducibility", severity="warning", interventions=("seeds set",))
 def unseeded(split_drawn: list[Fact], torch_seed: list[Fact], *, small: int = 1000) -> Iterator[Finding]:
     """Neither the split of the data nor the training has a seed: two runs give two answers.
 

@@ -10,7 +10,7 @@ from ...events import Fact
 from ...findings import Finding
 
 
-@check(stage="reproducibility", severity="error", leads_to=("duplicate-augmentation", "overfitting", "underfitting"))
+@check(stage="reproducibility", severity="error", leads_to=("duplicate-augmentation", "overfitting", "underfitting"), interventions=("workers 0",))
 def worker_seed(worker_random: list[Fact]) -> Iterator[Finding]:
     """Workers of a data loader draw the same random numbers as each other, or in every epoch anew.
 

@@ -15,7 +15,7 @@ from ...learning import harm, matrices, trainings
 LEADS_TO = ("not-learning", "saturated-units", "vanishing-gradient", "exploding-gradient", "nonfinite-loss", "dead-units", "learning-rate-too-high")
 
 
-@check(stage="train", severity="error", leads_to=LEADS_TO)
+@check(stage="train", severity="error", leads_to=LEADS_TO, interventions=("layers initialised anew",))
 def bad_init(
     initial_weights: list[Fact], train_loss: list[Series], targets: list[Fact] = None, *, wide: float = 5.0, narrow: float = 0.02, off: float = 5.0
 ) -> Iterator[Finding]:

@@ -15,7 +15,7 @@ from ...places import Place
 LEADS_TO = ("not-learning", "underfitting", "learning-rate-too-low", "overfitting", "vanishing-gradient", "symmetric-init")
 
 
-@check(stage="train", severity="error", leads_to=LEADS_TO)
+@check(stage="train", severity="error", leads_to=LEADS_TO, interventions=("all parameters trained",))
 def frozen_parameters(parameters: list[Fact], *, least: int = 2) -> Iterator[Finding]:
     """Layers that were never trained keep their random weights, because they are frozen or no optimizer holds them.
 

@@ -11,7 +11,7 @@ from ...findings import Finding
 from ...places import Place
 
 
-@check(stage="train", severity="error", leads_to=("shape-mismatch",))
+@check(stage="train", severity="error", leads_to=("shape-mismatch",), interventions=("such labels left out",))
 def label_out_of_range(crash: list[Fact]) -> Iterator[Finding]:
     """A label is no class of the model, or an index has no row in the table that it looks up.
 

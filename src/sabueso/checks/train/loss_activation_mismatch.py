@@ -18,7 +18,7 @@ REGRESSION = frozenset({"mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"})
 LEADS_TO = ("not-learning", "underfitting", "learning-rate-too-low", "vanishing-gradient", "saturated-units", "nonfinite-loss", "misleading-metric")
 
 
-@check(stage="train", severity="error", leads_to=LEADS_TO)
+@check(stage="train", severity="error", leads_to=LEADS_TO, interventions=("loss given what it takes",))
 def loss_activation_mismatch(loss_call: list[Fact], *, train_loss: list[Series] | None = None, outside: float = 0.2) -> Iterator[Finding]:
     """The loss expects something else than what the last layer gives.
 

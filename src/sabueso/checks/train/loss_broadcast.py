@@ -10,7 +10,7 @@ from ...findings import Finding
 from ...places import Place
 
 
-@check(stage="train", severity="error", leads_to=("not-learning", "underfitting", "learning-rate-too-low", "metric-inputs"))
+@check(stage="train", severity="error", leads_to=("not-learning", "underfitting", "learning-rate-too-low", "metric-inputs"), interventions=("target reshaped",))
 def loss_broadcast(broadcast: list[Fact]) -> Iterator[Finding]:
     """Prediction and target have shapes that stretch each other, so every prediction is compared with every target.
 

@@ -10,7 +10,7 @@ from ...findings import Finding
 from ...places import Place
 
 
-@check(stage="train", severity="error", leads_to=("not-learning", "frozen-parameters", "underfitting", "missing-zero-grad", "learning-rate-too-low"))
+@check(stage="train", severity="error", leads_to=("not-learning", "frozen-parameters", "underfitting", "missing-zero-grad", "learning-rate-too-low"), interventions=("step inserted",))
 def missing_step(optimizer_use: list[Fact], *, least: int = 3) -> Iterator[Finding]:
     """An optimizer's parameters get gradients, but its step is never called.
 
@@ -23,8 +23,8 @@ def missing_step(optimizer_use: list[Fact], *, least: int = 3) -> Iterator[Findi
     Evidence
     --------
     The sampled backward calls that brought gradients to the parameters that an optimizer holds, its steps (none), and that the parameters
-    have not moved. Silent where something else changed them, or where another optimizer that steps holds them too. The second form: all steps
-    of an optimizer found no gradient at all (cleared after backward).
+    have not moved. Silent where something else changed them, where a gradient scaler was asked to take the step, or where another optimizer
+    that steps holds them too. The second form: all steps of an optimizer found no gradient at all (cleared after backward).
     Remedy
     ------
     Call the optimizer's `step()` after its backward.
@@ -61,7 +61,7 @@ def missing_step(optimizer_use: list[Fact], *, least: int = 3) -> Iterator[Findi
         name = fact.get("name") or fact["class"]
         model = fact.get("model") or "its parameters"
         place = Place(stage="train", file=fact.place.file or None, line=fact.place.line, step=0, module=fact.get("model"))
-        if fact["steps"] == 0 and fact["reached"] >= least and not fact["moved"] and not fact["shared"]:
+        if fact["steps"] == 0 and fact["reached"] >= least and not fact["moved"] and not fact["shared"] and not fact.get("scaler"):
             yield Finding(
                 says=f"the gradients of `{model}` are computed but never applied: `{name}.step()` is not called",
                 place=place,

@@ -16,7 +16,7 @@ LEADS_TO = (
 )  # fmt: skip
 
 
-@check(stage="train", severity="error", leads_to=LEADS_TO)
+@check(stage="train", severity="error", leads_to=LEADS_TO, interventions=("gradients cleared",))
 def missing_zero_grad(zeroed: list[Fact], *, gradient_norm: list[Series] | None = None, least: int = 2) -> Iterator[Finding]:
     """Gradients are not cleared between optimizer steps.
 

@@ -12,7 +12,7 @@ from ...learning import trainings
 OWN = ("MultiheadAttention", "NonDynamicallyQuantizableLinear", "LSTM", "GRU", "RNN", "Embedding")
 
 
-@check(stage="train", severity="error", leads_to=("underfitting", "not-learning"))
+@check(stage="train", severity="error", leads_to=("underfitting", "not-learning"), interventions=("activation inserted",))
 def no_activation(
     linear_chain: list[Fact], train_loss: list[Series], targets: list[Fact] = None, initial_weights: list[Fact] = None, *, most_learnt: float = 0.5
 ) -> Iterator[Finding]:

@@ -11,7 +11,10 @@ from ...findings import Finding
 OUT = ("Linear", "Conv1d", "Conv2d", "Conv3d", "LazyLinear")  # one unit a row; elsewhere a unit may be a row or a column
 
 
-@check(stage="train", severity="error", leads_to=("not-learning", "underfitting", "bad-init", "vanishing-gradient", "dead-units"))
+@check(
+    stage="train", severity="error", leads_to=("not-learning", "underfitting", "bad-init", "vanishing-gradient", "dead-units"),
+    interventions=("layers initialised anew",),
+)  # fmt: skip
 def symmetric_init(
     initial_weights: list[Fact], units_alike: list[Series], weight_gradient: list[Series] = None, *, fewest: int = 2
 ) -> Iterator[Finding]:  # fmt: skip

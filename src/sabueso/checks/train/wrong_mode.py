@@ -22,7 +22,7 @@ LEADS_TO = (
 )
 
 
-@check(stage="train", severity="error", leads_to=LEADS_TO)
+@check(stage="train", severity="error", leads_to=LEADS_TO, interventions=("training mode",))
 def wrong_mode(mode: list[Fact], parameters: list[Fact], *, strays: float = 1.0) -> Iterator[Finding]:
     """A model is trained while it is in evaluation mode.
 

@@ -14,7 +14,7 @@ READ_BY = frozenset({"log", "nll_loss", "cross_entropy", "binary_cross_entropy",
 LEADS_TO = ("not-learning", "underfitting", "learning-rate-too-low", "batch-mixing", "loss-activation-mismatch", "misleading-metric")
 
 
-@check(stage="train", severity="error", leads_to=LEADS_TO)
+@check(stage="train", severity="error", leads_to=LEADS_TO, interventions=("softmax over the classes",))
 def wrong_softmax_dim(softmax_dim: list[Fact]) -> Iterator[Finding]:
     """A softmax normalises along the wrong axis.
 

@@ -1,0 +1,77 @@
+"""Changes of how data comes in: rows or a column of a table left out, loaders that shuffle or work within the process."""
+
+from __future__ import annotations
+
+from typing import Any
+
+READERS = ("read_csv", "read_table", "read_parquet", "read_feather", "read_json", "read_excel", "read_pickle", "read_sql", "read_sql_query", "read_fwf")
+WORKERS = 5  # place of num_workers among the arguments of a loader
+
+
+def tables(change: Any, pandas: Any) -> None:
+    """Each table that is read and has those rows (and that column)."""
+    rows, column = change.place.get("row"), change.place.get("column")
+    rows = rows if isinstance(rows, list) else [] if rows is None else [rows]
+    columns = column if isinstance(column, list) else [] if column is None else [column]
+
+    def changed(table: Any) -> Any:
+        if not isinstance(table, pandas.DataFrame) or not all(c in table.columns for c in columns):
+            return table
+        if change.name == "column left out" and columns:
+            table = table.copy()
+            for c in columns:
+                table[c] = table[c].dropna().iloc[0] if len(table[c].dropna()) else 0
+            change.applied()
+        elif rows and max(rows) < len(table):
+            table = table.drop(table.index[rows])
+            change.applied()
+        return table
+
+    def wrapped(call: Any) -> Any:
+        return lambda *args, **kwargs: changed(call(*args, **kwargs))
+
+    for name in READERS:
+        if hasattr(pandas, name):
+            setattr(pandas, name, wrapped(getattr(pandas, name)))
+
+
+def shuffled(change: Any, torch: Any) -> None:
+    """The loader made at the line of the finding (any, where it has none) shuffles."""
+    loader = torch.utils.data.DataLoader
+    built = loader.__init__
+
+    def init(self: Any, dataset: Any, batch_size: Any = 1, shuffle: Any = None, *args: Any, **kwargs: Any) -> None:
+        if (
+            not shuffle
+            and not args
+            and kwargs.get("sampler") is None
+            and kwargs.get("batch_sampler") is None
+            and change.here()
+            and hasattr(dataset, "__getitem__")
+        ):
+            change.applied()
+            shuffle = True
+        built(self, dataset, batch_size, shuffle, *args, **kwargs)
+
+    loader.__init__ = init
+
+
+def within(change: Any, torch: Any) -> None:
+    """No worker processes."""
+    loader = torch.utils.data.DataLoader
+    built = loader.__init__
+
+    def init(self: Any, *args: Any, **kwargs: Any) -> None:
+        asked = args[WORKERS] if len(args) > WORKERS else kwargs.get("num_workers", 0)
+        if asked:
+            change.applied()
+            args = (*args[:WORKERS], 0, *args[WORKERS + 1 :]) if len(args) > WORKERS else args
+            kwargs = {
+                k: v for k, v in kwargs.items() if k not in ("num_workers", "prefetch_factor", "persistent_workers", "multiprocessing_context", "timeout")
+            }
+        built(self, *args, **kwargs)
+
+    loader.__init__ = init
+
+
+CHANGES = {"loader shuffled": shuffled, "workers 0": within}

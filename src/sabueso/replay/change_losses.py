@@ -1,0 +1,116 @@
+"""Changes of what a loss or a softmax is given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+PAIRWISE = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "binary_cross_entropy", "binary_cross_entropy_with_logits")
+
+
+def replaced(torch: Any, names: tuple[str, ...], make: Callable[[str, Any], Any]) -> None:
+    """Put another function in the place of each of torch.nn.functional."""
+    f = torch.nn.functional
+    for name in names:
+        setattr(f, name, make(name, getattr(f, name)))
+
+
+def given_right(change: Any, torch: Any) -> None:
+    """Losses get what they take, as far as their input's values show that it is something else."""
+
+    def make(name: str, call: Any) -> Any:
+        def loss(input: Any, target: Any, *args: Any, **kwargs: Any) -> Any:
+            new = RIGHT[name](input, torch)
+            if new is not input:
+                change.applied()
+            return call(new, target, *args, **kwargs)
+
+        return loss
+
+    replaced(torch, tuple(RIGHT), make)
+
+
+def shares(x: Any) -> bool:
+    """Are these probabilities over the second axis?"""
+    return x.dim() > 1 and bool((x >= 0).all()) and bool(((x.sum(1) - 1).abs() < 1e-3).all())
+
+
+def unit(x: Any) -> bool:
+    return bool((x >= 0).all() and (x <= 1).all())
+
+
+RIGHT: dict[str, Callable[[Any, Any], Any]] = {
+    "cross_entropy": lambda x, torch: x.clamp(min=1e-9).log() if shares(x) else x,
+    "nll_loss": lambda x, torch: x.clamp(min=1e-9).log() if shares(x) else x if float(x.exp().sum(1).log().abs().max()) < 1e-2 else torch.log_softmax(x, 1),
+    "binary_cross_entropy_with_logits": lambda x, torch: torch.logit(x, 1e-6) if unit(x) else x,
+    "binary_cross_entropy": lambda x, torch: x if unit(x) else torch.sigmoid(x),
+}
+
+
+def reshaped(change: Any, torch: Any) -> None:
+    """The target in the shape of the prediction, where both have as many values."""
+
+    def make(name: str, call: Any) -> Any:
+        def loss(input: Any, target: Any, *args: Any, **kwargs: Any) -> Any:
+            if input.shape != target.shape and input.numel() == target.numel():
+                change.applied()
+                target = target.reshape(input.shape)
+            return call(input, target, *args, **kwargs)
+
+        return loss
+
+    replaced(torch, PAIRWISE, make)
+    for name in ("__sub__", "__rsub__", "sub"):
+        setattr(torch.Tensor, name, by_hand(change, torch, getattr(torch.Tensor, name)))
+
+
+def by_hand(change: Any, torch: Any, call: Any) -> Any:
+    """A difference written out: at the line of the finding both sides get one shape."""
+
+    def difference(self: Any, other: Any, *args: Any, **kwargs: Any) -> Any:
+        if torch.is_tensor(other) and self.shape != other.shape and self.numel() == other.numel() > 1 and change.here():
+            change.applied()
+            other = other.reshape(self.shape)
+        return call(self, other, *args, **kwargs)
+
+    return difference
+
+
+def in_range(change: Any, torch: Any) -> None:
+    """Labels that no class has do not count."""
+
+    def make(name: str, call: Any) -> Any:
+        def loss(input: Any, target: Any, *args: Any, **kwargs: Any) -> Any:
+            if not target.is_floating_point() and input.dim() > 1:
+                ignored = kwargs.get("ignore_index", -100)
+                wrong = ((target < 0) | (target >= input.shape[1])) & (target != ignored)
+                if bool(wrong.any()):
+                    change.applied()
+                    target = target.masked_fill(wrong, ignored)
+            return call(input, target, *args, **kwargs)
+
+        return loss
+
+    replaced(torch, ("cross_entropy", "nll_loss"), make)
+
+
+def over_classes(change: Any, torch: Any) -> None:
+    """A softmax over the first axis at the line of the finding runs over the last one."""
+
+    def make(name: str, call: Any) -> Any:
+        def softmax(input: Any, dim: Any = None, *args: Any, **kwargs: Any) -> Any:
+            axis = dim if isinstance(dim, int) else 0
+            if input.dim() > 1 and axis % input.dim() == 0 and change.here():
+                change.applied()
+                dim = -1
+            return call(input, dim, *args, **kwargs)
+
+        return softmax
+
+    replaced(torch, ("softmax", "log_softmax"), make)
+    for owner in (torch, torch.Tensor):
+        for name in ("softmax", "log_softmax"):
+            setattr(owner, name, make(name, getattr(owner, name)))
+
+
+CHANGES = {"loss given what it takes": given_right, "target reshaped": reshaped, "such labels left out": in_range, "softmax over the classes": over_classes}

@@ -1,0 +1,104 @@
+"""Confirm: two runs of one program, the second with one thing changed: did the finding go away, and is the result any better?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..findings import Finding
+from ..interventions import Intervention
+from ..runs import Run
+
+WENT, STAYED, NO_DIFFERENCE, COULD_NOT = "went away", "stayed", "no difference", "could not be tried"
+BETTER = 0.95  # of a loss
+LARGER_IS_BETTER = ("accuracy", "f1", "roc_auc", "r2", "precision", "recall", "balanced", "average_precision")
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What became of a finding: the word, the change, and the number that shows it."""
+
+    word: str
+    change: str
+    what: str = ""
+    before: Any = None
+    after: Any = None
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"verdict": self.word, "change": self.change, "what": self.what, "before": self.before, "after": self.after}
+
+
+def judged(finding: Finding, change: Intervention, was: Run, now: Run, found: list[Finding], applied: int) -> Verdict:
+    """The verdict on one intervention: `found` are the findings of the second run, `applied` how often the change took effect."""
+    if not applied:
+        return Verdict(COULD_NOT, change.name, "the change met nothing to be applied to")
+    what, before, after, better = measured(was, now)
+    gone = not any(f.check == finding.check and f.severity != "note" for f in found)
+    if gone and (better or better is None and not change.certain):
+        return Verdict(WENT, change.name, what, before, after)
+    if not gone and not better:
+        return Verdict(STAYED, change.name, what, before, after)
+    return Verdict(NO_DIFFERENCE if not better else STAYED, change.name, what, before, after)
+
+
+def measured(was: Run, now: Run) -> tuple[str, Any, Any, bool | None]:
+    """(what, before, after, is it better): how it ended, then the loss on the same steps, then what was evaluated; None where nothing can be compared."""
+    if was.meta.get("outcome") == "failed" and now.meta.get("outcome") in ("succeeded", "failed"):
+        return "how the program ended", "failed", now.meta["outcome"], now.meta["outcome"] == "succeeded"
+    if now.meta.get("outcome") == "failed":
+        return "how the program ended", was.meta.get("outcome"), "failed", False
+    compared = [c for c in (losses(was, now), evaluations(was, now), metrics(was, now)) if c is not None]
+    for c in compared:
+        if c[3]:
+            return c
+    return compared[0] if compared else ("", None, None, None)
+
+
+def losses(was: Run, now: Run) -> tuple[str, Any, Any, bool] | None:
+    """The training loss over the last fifth of the steps that both have."""
+    a, b = (max(r.series("train_loss"), key=len, default=None) for r in (was, now))
+    if a is None or b is None or not len(a) or not len(b):
+        return None
+    upto = min(int(a.steps[-1]), int(b.steps[-1]))
+    x, y = a.values[a.steps <= upto], b.values[b.steps <= upto]
+    if not len(x) or not len(y):
+        return None
+    before, after = (float(np.median(v[-max(1, len(v) // 5) :])) if np.isfinite(v).all() else float("nan") for v in (x, y))
+    better = bool(np.isfinite(after) and (not np.isfinite(before) or after < before - (1 - BETTER) * abs(before)))
+    return f"training loss over the last steps up to step {upto}", before, after, better
+
+
+def evaluations(was: Run, now: Run) -> tuple[str, Any, Any, bool] | None:
+    """Our own recount of what was evaluated: the last loss."""
+    pairs = []
+    for run in (was, now):
+        held = [s for s in run.series("evaluation_error") if s.place.tensor == "loss" and len(s)]
+        pairs.append(float(held[-1].values[-1]) if held else None)
+    before, after = pairs
+    if before is None or after is None:
+        return None
+    return "loss of the last evaluation", before, after, bool(np.isfinite(after) and (not np.isfinite(before) or after < before - (1 - BETTER) * abs(before)))
+
+
+def metrics(was: Run, now: Run) -> tuple[str, Any, Any, bool] | None:
+    """The last metric that both told."""
+    told = []
+    for run in (was, now):
+        facts = [f for f in run.facts("metric") if f.get("values")]
+        value = facts[-1]["values"][-1] if facts else None
+        told.append((facts[-1]["metric"], float(value[-1] if isinstance(value, list) else value)) if facts else None)
+    if told[0] is None or told[1] is None or told[0][0] != told[1][0]:
+        return None
+    (name, before), (_, after) = told
+    better = after > before + 1e-3 if any(n in name for n in LARGER_IS_BETTER) else after < BETTER * before
+    return name, before, after, bool(better)
+
+
+def same_twice(one: Run, two: Run) -> bool | None:
+    """Do two runs with the same seeds tell the same losses to the bit? None where there are none."""
+    a, b = ([s.values for s in r.series("train_loss")] + [f["values"] for f in r.facts("metric") if f.get("values")] for r in (one, two))
+    if not a or len(a) != len(b):
+        return None
+    return all(np.array_equal(np.asarray(x, dtype=object), np.asarray(y, dtype=object)) for x, y in zip(a, b))
