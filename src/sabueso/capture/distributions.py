@@ -45,7 +45,7 @@ class Distributions:
 
 def look(recorder: Recorder, x: Any, source: str, names: list[str] | None = None, **place: Any) -> None:
     """Record what the columns of a table or array look like, once a source. Frames of any library, NumPy arrays of two axes."""
-    if not recorder.wants("column"):
+    if x is None or not recorder.wants("column"):
         return
     try:
         recorder.shared.setdefault("distributions", Distributions()).look(recorder, x, source, names, place)

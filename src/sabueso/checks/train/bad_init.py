@@ -111,7 +111,8 @@ def bad_init(
 def gains_of(began: Fact) -> list[tuple[float, dict[str, Any]]]:
     """(spread times the root of the number of inputs, parameter) of each weight matrix."""
     wanted = matrices(began)
-    return [(p["std"] * fan_of(p) ** 0.5, p) for p in began["parameters"] if p["path"] in wanted and not p["alike"] and min(p["shape"][:2]) > 1]
+    layers = [p for p in began["parameters"] if p["path"] in wanted and len(p["shape"]) > 1 and not p["alike"]]  # a norm's weight may go by the same path
+    return [(p["std"] * fan_of(p) ** 0.5, p) for p in layers if min(p["shape"][:2]) > 1]
 
 
 def fan_of(p: dict[str, Any]) -> int:
