@@ -54,3 +54,7 @@ class Diagnosis:
     def explained(self, culprit: Finding) -> list[Finding]:
         """The findings that a culprit accounts for, in the order of the trail."""
         return [f for f in self.findings if f.id in culprit.explains]
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the culprits."""
+        return "<hr>".join(f._repr_html_() for f in self.culprits) or f"<p>nothing found by {len(self.clean)} checks</p>"

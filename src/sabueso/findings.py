@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from . import drawings
 from .places import NOWHERE, Place
 
 SEVERITIES = ("note", "warning", "error")  # worth knowing; likely; the result is wrong or will be
@@ -52,3 +53,11 @@ class Finding:
             verified=data.get("verified"), check=data["check"], stage=data["stage"], id=data["id"],
             explained_by=data.get("explained_by"), explains=list(data.get("explains", ())),
         )  # fmt: skip
+
+    def _repr_html_(self) -> str:
+        """For notebooks: no script, every text escaped."""
+        spot = f"{self.place.file}:{self.place.line}" if self.place.file and self.place.line else self.place.file or ""
+        rest = [(k, v) for k, v in self.place.as_dict().items() if k not in ("file", "line", "stage")]
+        head = drawings.table([(f"{self.severity} {self.check}", spot), *rest, ("", self.says)])
+        fix = drawings.table([("fix", self.remedy)]) if self.remedy else ""
+        return head + (drawings.table(self.evidence, ("evidence", "seen", "expected")) if self.evidence else "") + fix

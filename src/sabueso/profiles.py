@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from . import drawings
+
 GRID = tuple(i / 20 for i in range(21))  # the quantiles that are kept: 0, 5, .. 100 per cent
 MOST_TOP = 40
 MOST_LEVELS = 10_000  # values that are counted one by one
@@ -88,6 +90,12 @@ class Profile:
     def as_dict(self) -> dict[str, Any]:
         """JSON-able; what is absent is left out."""
         return {k: v for k, v in asdict(self).items() if v not in (None, [], "")}
+
+    def _repr_html_(self) -> str:
+        """For notebooks: what it is, and its distribution as a drawing without scripts."""
+        told = [(k, v) for k, v in self.as_dict().items() if k not in ("quantiles", "top", "levels", "edges", "counts")]
+        counts, labels = drawings.histogram(self.quantiles, self.top)
+        return drawings.table(told) + (drawings.bars(counts, labels, self.name) if counts else "")
 
     @classmethod
     def of(cls, data: dict[str, Any]) -> Profile:

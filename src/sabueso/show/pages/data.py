@@ -6,16 +6,14 @@ import os
 from collections.abc import Callable, Iterable
 from typing import Any
 
-import numpy as np
-
+from ... import drawings
 from ...diagnoses import Diagnosis
 from ...events import Fact, Summary
 from ...places import Place
-from ...profiles import GRID, Profile
+from ...profiles import Profile
 from .. import phrases
 from . import svg
 
-BINS = 16
 MOST_COLUMNS, MOST_SOURCES, MOST_STEPS = 80, 6, 60
 FLOW: dict[str, Callable[[Fact], str]] = {
     "table_read": lambda f: f"{f.get('table')}: {_n(f.get('rows'))} rows, {len(f.get('columns') or ())} columns by {f.get('how')}",
@@ -98,7 +96,7 @@ def cell(profile: Profile | None, name: str) -> dict[str, Any] | None:
     """One distribution, what it is in words, and what is odd about it."""
     if profile is None:
         return None
-    counts, labels = histogram(profile)
+    counts, labels = drawings.histogram(profile.quantiles, profile.top)
     said = f"{phrases.number(profile.count)} rows · {profile.dtype}"
     said += (
         f" · mean {phrases.number(profile.mean)}" if profile.mean is not None else f" · {phrases.number(profile.distinct)} distinct" if profile.distinct else ""
@@ -106,20 +104,6 @@ def cell(profile: Profile | None, name: str) -> dict[str, Any] | None:
     odd = [f"{profile.missing_share:.1%} missing"] if profile.missing else []
     odd += [f"{phrases.number(profile.nonfinite)} not finite"] if profile.nonfinite else []
     return {"svg": svg.bars(counts, labels, f"distribution of {name}") if counts else "", "said": said, "odd": ", ".join(odd)}
-
-
-def histogram(profile: Profile) -> tuple[list[float], list[str]]:
-    """Counts and labels: equal bins between the kept quantiles, or the most frequent values of a text column."""
-    if profile.quantiles and profile.quantiles[-1] > profile.quantiles[0]:
-        edges = np.linspace(profile.quantiles[0], profile.quantiles[-1], BINS + 1)
-        values, places = np.unique(profile.quantiles, return_index=True)
-        upper = [GRID[len(profile.quantiles) - 1 - list(reversed(profile.quantiles)).index(v)] for v in values.tolist()]
-        below = np.interp(edges, values, upper)
-        below[0] = 0.0
-        return [float(c) for c in np.diff(below)], [phrases.number(float(edges[0])), phrases.number(float(edges[-1]))]
-    if profile.top:
-        return [float(n) for _, n in profile.top[:BINS]], [str(v)[:14] for v, _ in profile.top[:BINS]]
-    return [], []
 
 
 def beside_fit(fact: Fact, guilty: set[str], cwd: str) -> dict[str, Any]:

@@ -1,0 +1,127 @@
+"""Drawings in SVG without a script: for pages before their scripts have drawn, for notebooks, for readers without scripts.
+
+Colours stand as attributes, so that a page's own style goes before them. Everything that is written is escaped.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .curves import Curve
+
+WIDTH, HEIGHT, LEFT, BOTTOM, TOP = 560, 150, 54, 18, 8
+BLUE, RED, GREY, PALE = "#1f5fa8", "#b3261e", "#77777f", "#e2dfd9"
+TEXT = f'font-size="11" fill="{GREY}" font-family="sans-serif"'
+MOST_BROKEN = 400  # red lines of one chart
+BINS = 16
+
+
+def short(value: Any) -> str:
+    """A number in four digits."""
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
+        return " ".join(str(value).split())
+    if not math.isfinite(value):
+        return "NaN" if value != value else "inf" if value > 0 else "-inf"
+    return str(int(value)) if value == int(value) and abs(value) < 1e6 else f"{value:.4g}"
+
+
+def log_helps(curve: Curve) -> bool:
+    """Is the range over three decades, all of it positive?"""
+    spread = curve.spread()
+    return spread is not None and spread[0] > 0 and spread[1] > 1e3 * spread[0]
+
+
+def line_chart(curve: Curve, title: str, onset: int | None = None) -> str:
+    """Mean with its band of low and high; a red line wherever a value is not finite, a grey one at the onset."""
+    spread, steps = curve.spread(), curve.steps.tolist()
+    first, last = (steps[0], steps[-1]) if steps else (0.0, 1.0)
+    y = _scale(spread or (0.0, 1.0), log_helps(curve))
+    x = lambda step: LEFT + (step - first) / ((last - first) or 1.0) * (WIDTH - LEFT - 8)  # noqa: E731
+    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" class="curve" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(title)}">']
+    for value in dict.fromkeys(spread or ()):
+        parts.append(f'<text x="{LEFT - 6}" y="{y(value) + 4:.1f}" class="axis end" text-anchor="end" {TEXT}>{short(value)}</text>')
+        parts.append(f'<line x1="{LEFT}" x2="{WIDTH - 8}" y1="{y(value):.1f}" y2="{y(value):.1f}" class="grid" stroke="{PALE}"/>')
+    parts.append(f'<text x="{LEFT}" y="{HEIGHT - 4}" class="axis" {TEXT}>step {short(first)}</text>')
+    parts.append(f'<text x="{WIDTH - 8}" y="{HEIGHT - 4}" class="axis end" text-anchor="end" {TEXT}>{short(last)}</text>')
+    parts += _lines(curve, x, y)
+    down = f'y1="0" y2="{HEIGHT - BOTTOM}"'
+    if onset is not None and first <= onset <= last:
+        parts.append(f'<line class="onset" x1="{x(onset):.1f}" x2="{x(onset):.1f}" {down} stroke="{GREY}" stroke-dasharray="4 3"/>')
+    red = [f"{x(s):.1f}" for s in curve.broken[:MOST_BROKEN, 0].tolist()]
+    parts += [f'<line class="broken" x1="{at}" x2="{at}" {down} stroke="{RED}" stroke-width="2"/>' for at in dict.fromkeys(red)]
+    return "".join([*parts, "</svg>"])
+
+
+def _lines(curve: Curve, x: Callable[[float], float], y: Callable[[float], float]) -> Iterable[str]:
+    """Band and mean of each stretch; a stretch of one point is a dot, with a bar from its low to its high."""
+    columns = list(zip(curve.steps.tolist(), curve.low.tolist(), curve.mean.tolist(), curve.high.tolist()))
+    for stretch in _stretches(columns):
+        at = lambda row, n: f"{x(row[0]):.1f},{y(row[n]):.1f}"  # noqa: E731
+        if not curve.raw:
+            edge = " ".join([*(at(r, 3) for r in stretch), *(at(r, 1) for r in reversed(stretch))])
+            yield f'<polygon class="band" points="{edge}" fill="{BLUE}" fill-opacity="0.2" stroke="{BLUE}" stroke-opacity="0.6" stroke-width="0.7"/>'
+        if len(stretch) == 1:
+            yield f'<circle class="dot" cx="{x(stretch[0][0]):.1f}" cy="{y(stretch[0][2]):.1f}" r="2.5" fill="{BLUE}"/>'
+        else:
+            yield f'<polyline class="mean" points="{" ".join(at(r, 2) for r in stretch)}" fill="none" stroke="{BLUE}" stroke-width="1.5"/>'
+
+
+def _stretches(rows: Sequence[tuple[float, ...]]) -> Iterable[list[tuple[float, ...]]]:
+    """Neighbours that are finite: a line never crosses a gap."""
+    held: list[tuple[float, ...]] = []
+    for row in rows:
+        if math.isfinite(row[2]):
+            held.append(row)
+        elif held:
+            yield held
+            held = []
+    if held:
+        yield held
+
+
+def _scale(spread: tuple[float, float], log: bool) -> Callable[[float], float]:
+    turn = math.log10 if log else float
+    low, high = turn(spread[0]), turn(spread[1])
+    room = HEIGHT - BOTTOM - TOP
+    if not high > low:
+        return lambda v: HEIGHT - BOTTOM - room / 2
+    return lambda v: HEIGHT - BOTTOM - (turn(v) / 2 - low / 2) / (high / 2 - low / 2) * room  # halves: the range itself may overflow
+
+
+def bars(counts: Sequence[float], labels: Sequence[str], title: str, width: int = 220, height: int = 56) -> str:
+    """A small histogram; the first and last label stand below it."""
+    most = max([*counts, 0]) or 1.0
+    each, room = width / max(len(counts), 1), height - 14
+    shape = f'<rect class="bar" x="{{:.1f}}" y="{{:.1f}}" width="{max(each - 1, 0.5):.1f}" height="{{:.1f}}" fill="{BLUE}"/>'
+    shapes = [shape.format(i * each, room * (1 - c / most), room * c / most) for i, c in enumerate(counts)]
+    ends = [f'<text class="axis" x="0" y="{height - 2}" {TEXT}>{escape(labels[0])}</text>',
+            f'<text class="axis end" text-anchor="end" x="{width}" y="{height - 2}" {TEXT}>{escape(labels[-1])}</text>'] if labels else []  # fmt: skip
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" class="bars" width="{width}" viewBox="0 0 {width} {height}" role="img" aria-label="{escape(title)}">'
+    return "".join([head, *shapes, *ends, "</svg>"])
+
+
+def histogram(quantiles: Sequence[float], top: Sequence[tuple[Any, int]]) -> tuple[list[float], list[str]]:
+    """Counts and labels of a Profile: shares of equal bins between its kept quantiles, or its most frequent values."""
+    if quantiles and quantiles[-1] > quantiles[0]:
+        width = quantiles[-1] / BINS - quantiles[0] / BINS
+        edges = [quantiles[0] + n * width for n in range(BINS + 1)]
+        below = [0.0, *(_share_below(quantiles, e) for e in edges[1:-1]), 1.0]
+        return [b - a for a, b in zip(below, below[1:])], [short(quantiles[0]), short(quantiles[-1])]
+    return [float(n) for _, n in top[:BINS]], [str(v)[:14] for v, _ in top[:BINS]]
+
+
+def _share_below(quantiles: Sequence[float], value: float) -> float:
+    """Where a value lies between the kept quantiles, from 0 to 1; of several that are equal the last counts."""
+    after = next((n for n, q in enumerate(quantiles) if q > value), len(quantiles) - 1)
+    low, high = quantiles[after - 1], quantiles[after]
+    return (after - 1 + (value - low) / (high - low if high > low else 1.0)) / (len(quantiles) - 1)
+
+
+def table(rows: Iterable[Sequence[Any]], head: Sequence[str] = ()) -> str:
+    """Rows as HTML, escaped."""
+    line = lambda cells, tag: "<tr>" + "".join(f'<{tag} style="text-align:left">{escape(short(c))}</{tag}>' for c in cells) + "</tr>"  # noqa: E731
+    return f"<table>{line(head, 'th') if head else ''}{''.join(line(r, 'td') for r in rows)}</table>"
