@@ -19,7 +19,7 @@ class Place:
     epoch: int | None = None
     module: str | None = None
     tensor: str | None = None
-    column: str | list[str] | None = None
+    column: str | int | list[str] | list[int] | None = None
     estimator: str | None = None
     row: int | list[int] | None = None
     rank: int | None = None

@@ -9,7 +9,7 @@ import linecache
 import math
 import sys
 from collections.abc import Iterator
-from types import FrameType, TracebackType
+from types import CodeType, FrameType, TracebackType
 from typing import Any
 
 MISSING = object()
@@ -32,11 +32,16 @@ def failing(tb: TracebackType) -> ast.expr | ast.stmt | None:
 
 
 def at_instruction(frame: FrameType, lasti: int) -> ast.expr | ast.stmt | None:
-    """The syntax node of a frame's instruction, by the exact columns that the code object keeps; else the statement of its line."""
-    tree = parsed(frame.f_code.co_filename)
+    """The syntax node of a frame's instruction."""
+    return instruction_in(frame.f_code, lasti)
+
+
+def instruction_in(code: CodeType, lasti: int) -> ast.expr | ast.stmt | None:
+    """The syntax node of an instruction, by the exact columns that the code object keeps; else the statement of its line."""
+    tree = parsed(code.co_filename)
     if tree is None:
         return None
-    spans = list(frame.f_code.co_positions())
+    spans = list(code.co_positions())
     line, end, column, end_column = spans[lasti // 2] if lasti // 2 < len(spans) else (None, None, None, None)
     if line is None:
         return None

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import ast
-import re
+import math
 import sys
 import time
 from typing import Any
 
-from ..capture.operands import at_instruction, operand_nodes
+from ..capture.operands import instruction_in, operand_nodes
 from ..capture.origin import absolute, is_users
 
 MOST_SECONDS = 60.0  # of one replay
 MOST_BIRTHS = 400
 FIRST = 50
 CONSTANT = tuple("full fill masked_fill scalar_tensor zeros ones new_ lift_fresh empty where constant_pad tril triu".split())
-TRACED = re.compile(r'File "([^"]+)", line (\d+), in (\S+)')
+REPLAY = f"{__package__}.zoom"
 
 
 class TooLong(Exception):
@@ -32,7 +32,7 @@ class Hunt:
         self.ops = 0
         self.taint: dict[int, frozenset[int]] = {}
         self.stack: list[str] = []
-        self.module_of: dict[int, str | None] = {}
+        self.made_in: dict[int, tuple[str | None, Any]] = {}  # sequence number of a node -> module, the person's place
         self.kept: list[Any] = []  # tainted tensors stay alive, so that their ids stay theirs
         self.began = time.monotonic()
 
@@ -43,8 +43,8 @@ class Hunt:
         if self.ops % 64 == 0 and time.monotonic() - self.began > MOST_SECONDS:
             raise TooLong
         node = torch._C._current_autograd_node()
-        if node is None and self.stack:
-            self.module_of[torch.autograd._get_sequence_nr() - 1] = self.stack[-1]
+        if node is None:
+            self.made_in[torch.autograd._get_sequence_nr() - 1] = self.stack[-1] if self.stack else None, standing(sys._getframe(1))
         inputs = [t for t in tensors(torch, (args, kwargs)) if t.is_floating_point()]
         mutable = func._schema.is_mutable
         before = [(bad(torch, t), described(torch, t)) for t in inputs] if mutable else None
@@ -56,16 +56,26 @@ class Hunt:
 
     def follow(self, func: Any, node: Any, inputs: list[Any], outputs: list[Any], before: Any) -> None:
         """Whence do the bad outputs come: from bad inputs, or were they born here?"""
-        dirty = [t for k, t in enumerate(inputs) if (before[k][0] if before else bad(self.torch, t))]
+        dirty = [t for k, t in enumerate(inputs) if (before[k][0] if before else self.known(t) is not None or bad(self.torch, t))]
         marks: frozenset[int] = frozenset()
         for t in dirty:
-            known = self.taint.get(id(t)) or self.taint.get(id(getattr(t, "_base", None)))
+            known = self.known(t)
             marks |= known if known is not None else frozenset({self.given(t, node)})
         if outputs and (not dirty or self.turned(outputs, dirty, marks)):
-            marks = frozenset({self.birth(func, node, inputs, outputs, before)})
+            outputs = [t for t in outputs if not bool(self.torch.isfinite(t.detach()).all())]
+            marks = frozenset({self.birth(func, node, inputs, outputs, before)}) if outputs else marks
         for t in outputs:
             self.taint[id(t)] = marks
             self.kept.append(t)
+        if before is not None:  # what was written over may be finite now
+            for t in inputs:
+                if id(t) in self.taint and not any(t is o for o in outputs) and not bad(self.torch, t):
+                    del self.taint[id(t)]
+
+    def known(self, tensor: Any) -> frozenset[int] | None:
+        """Which births reach a tensor, or the one that it is a view of, as far as is known."""
+        marks = self.taint.get(id(tensor))
+        return marks if marks is not None or tensor._base is None else self.taint.get(id(tensor._base))
 
     def turned(self, outputs: list[Any], dirty: list[Any], marks: frozenset[int]) -> bool:
         """NaN made of infinities that were put there on purpose (a mask): this operation, not the mask, is where it went wrong."""
@@ -100,13 +110,10 @@ class Hunt:
     def place(self, node: Any) -> dict[str, Any]:
         """Module, file, line, expression: of a backward operation those of the forward one that it belongs to."""
         if node is None:
-            return {"module": self.stack[-1] if self.stack else None, **line_of(sys._getframe(2))}
-        told: dict[str, Any] = {"module": self.module_of.get(node._sequence_nr())}
-        for text in reversed(node.metadata.get("traceback_") or []):
-            match = TRACED.search(text)
-            if match and is_users(match[1]):
-                return {**told, "file": match[1], "line": int(match[2]), "text": text.strip().splitlines()[-1].strip()}
-        return {**told, "file": None, "line": None, "text": None}
+            return {"module": self.stack[-1] if self.stack else None, **line_of(standing(sys._getframe(2)))}
+        module, made = self.made_in.get(node._sequence_nr(), (None, None))
+        own = standing(sys._getframe(2), REPLAY)  # in the backward of a function that the person wrote
+        return {"module": module, **line_of(own if own is not None else made)}
 
 
 def mode_of(torch: Any) -> type:
@@ -123,16 +130,24 @@ def mode_of(torch: Any) -> type:
     return Mode
 
 
-def line_of(frame: Any) -> dict[str, Any]:
-    """The person's line above a frame, the expression that runs there and the names in it."""
+def standing(frame: Any, until: str | None = None) -> tuple[Any, int, int] | None:
+    """The person's innermost line from a frame on (up to a module of that name): code, instruction, line; no frame is kept."""
     while frame is not None and not is_users(frame.f_code.co_filename):
+        if until is not None and frame.f_globals.get("__name__") == until:
+            return None
         frame = frame.f_back
-    if frame is None:
+    return (frame.f_code, frame.f_lasti, frame.f_lineno) if frame is not None else None
+
+
+def line_of(place: tuple[Any, int, int] | None) -> dict[str, Any]:
+    """The person's file and line, the expression that runs there and the names in it."""
+    if place is None:
         return {"file": None, "line": None, "text": None}
-    node = at_instruction(frame, frame.f_lasti)
+    code, instruction, line = place
+    node = instruction_in(code, instruction)
     names = [ast.unparse(n) for n in operand_nodes(node)] if isinstance(node, ast.expr) else []
     text = ast.unparse(node)[:200] if isinstance(node, ast.expr) else None
-    return {"file": absolute(frame.f_code), "line": frame.f_lineno, "text": text, "names": list(dict.fromkeys(names))[:6]}
+    return {"file": absolute(code), "line": line, "text": text, "names": list(dict.fromkeys(names))[:6]}
 
 
 def tensors(torch: Any, value: Any) -> list[Any]:
@@ -150,7 +165,8 @@ def bad(torch: Any, t: Any) -> bool:
     """Does it hold a value that is not finite?"""
     if not t.is_floating_point() or t.numel() == 0 or t.layout != torch.strided or t.is_meta:
         return False
-    return not bool(torch.isfinite(t.detach()).all())
+    total = t.detach().sum().item()  # read once; a sum may overflow by itself
+    return math.isnan(total) or math.isinf(total) and not bool(torch.isfinite(t.detach()).all())
 
 
 def described(torch: Any, t: Any) -> dict[str, Any]:

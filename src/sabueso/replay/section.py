@@ -201,9 +201,14 @@ def stored(s: ast.stmt) -> set[str]:
             found.add(ast.unparse(node))
             if isinstance(node, ast.Subscript):
                 found.add(ast.unparse(node.value))
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in MUTATORS and rooted(node.func.value):
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and mutates(node.func.attr) and rooted(node.func.value):
             found.add(ast.unparse(node.func.value))
     return found
+
+
+def mutates(method: str) -> bool:
+    """Does a method change its object: one of a container, or one of a tensor in place?"""
+    return method in MUTATORS or (method.endswith("_") and not method.startswith("_"))
 
 
 def called(s: ast.stmt) -> set[str]:

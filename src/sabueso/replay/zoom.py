@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
-from ..capture.origin import OWN
+from ..capture.origin import OWN, absolute, is_users
 from ..capture.randomness import Streams
 from ..capture.recorder import Recorder
 from .dispatch import Hunt, TooLong, bad, mode_of, tensors
@@ -76,7 +76,7 @@ class Zoom:
     def _run(self, part: Any, kind: str, loss: Any, batch: Any, models: list[Any], torch: Any) -> tuple[Any, Any]:
         """The section under the dispatch mode; for gradients its backward pass too, into tensors of our own."""
         hunt, again = Hunt(torch), None
-        with quiet(), module_paths(hunt, models, torch), torch.autograd.set_detect_anomaly(True, check_nan=False), eager(torch):
+        with quiet(), module_paths(hunt, models, torch), eager(torch):
             try:
                 with self._watching(hunt), torch.enable_grad():
                     again = part.run(torch) if not isinstance(part, Section) else run(part, batch)
@@ -100,17 +100,36 @@ class Zoom:
         try:
             with quiet(), self._watching(hunt):
                 call()
+            found = next((b for b in hunt.births if b["how"] == "computed"), None)
+            return found if found is not None or hunt.births else in_numpy(call)
         except Exception:  # the sample can't be made again: nothing is claimed
             return None
         finally:
             shield.restore()
-        return next((b for b in hunt.births if b["how"] == "computed"), None)
 
     def _watching(self, hunt: Hunt) -> Any:
         """The hunt as a dispatch mode."""
         if self._mode is None:
             self._mode = mode_of(hunt.torch)
         return self._mode(hunt)
+
+
+def in_numpy(call: Any) -> dict[str, Any] | None:
+    """The operation of NumPy that makes something non-finite of finite numbers while `call` runs: the first that it would warn of."""
+    numpy = sys.modules.get("numpy")
+    if numpy is None:
+        return None
+    try:
+        with quiet(), numpy.errstate(divide="raise", over="raise", invalid="raise"):
+            call()
+    except FloatingPointError as error:
+        trace, where = error.__traceback__, None
+        while trace is not None:
+            where, trace = (trace if is_users(trace.tb_frame.f_code.co_filename) else where), trace.tb_next
+        if where is not None:
+            op = str(error).rpartition(" ")[2]
+            return {"op": op, "bad": 1, "inputs": [], "file": absolute(where.tb_frame.f_code), "line": where.tb_lineno}
+    return None
 
 
 def outer(frame: FrameType | None) -> FrameType:

@@ -49,6 +49,8 @@ class Given:
             told.update(self.stored(tensor, rows, frames))
             return told
         told.update(where="batch", tensor=self.name(tensor, frames))
+        if tensor.dim() == 2:
+            told["columns"] = wrong.any(0).nonzero().flatten().tolist()[:FIRST] if not bool(wrong.any(0).all()) else []
         self.sources(told, tensor, rows, frames)
         return told
 
@@ -90,6 +92,8 @@ class Given:
         column = column_of(rows if spot.held is None else spot.rows, spot.count, frames) if spot.column is None else None
         if column is not None:
             told["spot"]["column"] = column
+        if spot.held is None and spot.index is not None:
+            told.update(self.sample(spot, frames))
         if spot.held is not None and spot.rows and max(spot.rows) < len(spot.held.values):
             source = spot.held.values[np.asarray(spot.rows[:5])]
             flat = source.reshape(len(source), -1)
@@ -121,8 +125,7 @@ class Given:
         birth = zoom.sample(lambda: inner[spot.index], frames[0])
         if birth is None or not birth.get("file"):
             return {}
-        spot_line = {"file": birth["file"], "line": birth["line"]}
-        return {"made_by": {k: birth[k] for k in ("op", "text", "inputs", "bad", "of") if k in birth}, **spot_line}
+        return {"made_by": {k: birth[k] for k in ("op", "text", "inputs", "bad", "of") if k in birth}, "file": birth["file"], "line": birth["line"]}
 
 
 def column_of(rows: list[int], count: int, frames: list[FrameType]) -> str | None:

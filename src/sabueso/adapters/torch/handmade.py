@@ -85,11 +85,12 @@ class Handmade:
         value = float(out.detach())
         if made is None or not math.isfinite(value) or value == 0:
             return None
-        near = {id(m) for m in made.ancestors(NEAR)}
+        before = list(made.ancestors(NEAR))
+        near, log = {id(m) for m in before}, next((m for m in before if m.op in LOGS), None)
         for pair in self.pairs:
             if id(pair.made) not in near:
                 continue
-            for function, prediction, target, source in readings(pair):
+            for function, prediction, target, source in readings(pair, log):
                 own = mean_loss(function, prediction, target)
                 times = value / own if own else math.nan
                 if any(abs(abs(times) - scale) <= SAME * scale for scale in scales(function, prediction)):
@@ -111,8 +112,8 @@ def picked(name: str, args: Any, kwargs: Any, shape: Any) -> Any:
     return index.detach().reshape(-1).long() if fits else None
 
 
-def readings(pair: Pair) -> Iterator[tuple[str, Any, Any, Made | None]]:
-    """What a comparison can be part of: (loss function, prediction, target, record of the prediction)."""
+def readings(pair: Pair, log: Made | None) -> Iterator[tuple[str, Any, Any, Made | None]]:
+    """What a comparison can be part of: (loss function, prediction, target, record of the prediction); `log` is the last logarithm taken."""
     p, y, source = pair.prediction, pair.target, pair.source
     if pair.how == "difference":
         yield from ((f, p, y.to(p.dtype), source) for f in DIFFERENCES)
@@ -122,8 +123,8 @@ def readings(pair: Pair) -> Iterator[tuple[str, Any, Any, Made | None]]:
         if float(y.min()) < 0 or int(y.max()) >= p.shape[1]:
             return
         yield "nll_loss", p, y, source
-        if not logged and float(p.min()) >= 0:
-            yield "nll_loss", p.clamp(min=1e-12).log(), y, source
+        if not logged and log is not None and float(p.min()) >= 0:  # picked first: the logarithm was taken of what was picked
+            yield "nll_loss", p.clamp(min=1e-12).log(), y, log
         return
     if not y.is_floating_point() and y.dtype not in (torch.bool, torch.long, torch.int) or float(y.min()) < 0 or float(y.max()) > 1:
         return

@@ -1,0 +1,1 @@
+"""Programs that the benches run, as a person writes them."""
