@@ -50,14 +50,24 @@ def _moved(fact: Fact, columns: list[dict[str, Any]], severity: str) -> Finding:
     first = columns[0]
     told = ", ".join(f"{c['name']} by {c['verdict']['effect']:.2f}" for c in columns[:4]) + (f" and {len(columns) - 4} more" if len(columns) > 4 else "")
     evidence = [e for c in columns[:2] for e in numbers_of(c)]
+    begun = began(first)
     part = f" in {share(first)}" if first["what"] == "number" and first["parts"] else ""
     return Finding(
-        says=f"{told}: moved{part} from {fact['reference']} to {fact['current']}, in standard deviations.",
+        says=f"{told}: moved{part} from {fact['reference']} to {fact['current']}, in standard deviations{begun}.",
         place=place_of(fact, column=one_or(names), row=first.get("beyond_rows") or [], stage="monitor"),
         evidence=[*evidence[:4], ("rows compared", [fact["ref_rows"], fact["cur_rows"]], None)], severity=severity,
         remedy=f"Ask what measures or fills {first['name']} since then; if the world has changed, fit again with such rows.",
         confidence=0.9 if severity == "warning" else 0.7, verified="fact",
     )  # fmt: skip
+
+
+def began(c: dict[str, Any]) -> str:
+    """In which rows the move lies, where it is not in all."""
+    found = c.get("origin")
+    if not found:
+        return ""
+    where = f"with {found['column']} = {found['value']!r}" if "column" in found else f"{found['row']} to {found['last']}"
+    return f"; all of {c['name']}'s lies in the rows {where}"
 
 
 def share(c: dict[str, Any]) -> str:

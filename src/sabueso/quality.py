@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from .comparisons import one_or, place_of
 from .events import Fact
@@ -130,3 +131,30 @@ def spellings(facts: Iterable[Fact]) -> Iterator[Finding]:
                 evidence=[("rows in the rarer spelling", v["count"], 0), (f"levels of {v['column']}", v["levels"], v["after"])],
                 remedy=f"Bring it into one spelling where it is read: table[{v['column']!r}].str.strip().str.casefold().", confidence=0.85, verified="fact",
             )  # fmt: skip
+
+
+def changed(facts: Iterable[Fact], kind: str) -> Iterator[Finding]:
+    """A column that is another one from some row on: in another unit, empty, stuck at one value."""
+    for fact in facts:
+        for c in fact.get("changes") or ():
+            if c["kind"] == kind:
+                yield _changed(fact, c)
+
+
+def _changed(fact: Fact, c: dict[str, Any]) -> Finding:
+    name, table = c["column"], fact["table"]
+    since = f"From row {c['row']} on" if c["row"] else "In the first rows"
+    if c["kind"] == "unit":
+        says = f"{name} of {table} is {shown(c['factor'])} times what it is elsewhere ({c['unit']})"
+        remedy = f"Convert these rows: {name} / {shown(c['factor'])}."
+        evidence = [(f"median of {name} there", shown(c["now"]), shown(c["usual"])), ("factor", shown(c["factor"]), 1)]
+    elif c["kind"] == "empty":
+        says, remedy = f"{name} of {table} is empty", f"Find what stopped (or later began) filling {name}; leave it out or fit on the other rows alone."
+        evidence = [(f"share of {name} missing there", c["after"], c["before"])]
+    else:
+        says, remedy = f"{name} of {table} is {c['value']:g} in every row", f"Find what stopped measuring {name}; treat these rows as missing."
+        evidence = [(f"values of {name} there", 1, "many")]
+    return Finding(
+        says=f"{since} {says}: {c['share']:.0%} of the rows.", place=place_of(fact, column=name, row=c["rows"], stage="ingest"), stage="ingest",
+        evidence=[*evidence, ("share of the rows", c["share"], 0)], remedy=remedy, severity="warning", confidence=0.85, verified="fact",
+    )  # fmt: skip

@@ -12,6 +12,7 @@ from ..capture.spelling import WAYS
 from ..profiles import GRID, Profile
 from .held import Held
 from .looks import is_clock, is_key
+from .origins import origin
 from .plans import bins_of
 from .reading import Table
 
@@ -31,6 +32,10 @@ def apart(ours: Held, theirs: Held, role: str, target: str | None, skip: set[str
     _judge(told["columns"], q)
     for c in told["columns"]:
         _point(b, c, ours.profiles[c["name"]])
+        if c["verdict"]["answer"] == drift.DRIFTED and c["what"] == "number":
+            found = c["origin"] = origin(c["name"], ours, theirs, c["verdict"]["effect"])
+            if found:
+                c["beyond_rows"] = found.get("rows") or b.first(found["column"], "equal", [found["value"]])
     return told
 
 

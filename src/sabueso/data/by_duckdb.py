@@ -13,6 +13,7 @@ from ..profiles import LENGTHS, Profile
 from .by_numpy import Arrays
 from .plans import SAMPLE, Plan, settled
 
+MEMORY = "3GB"  # before it spills to disk
 AT_ONCE = 100  # columns of one query
 NUMBERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT", "FLOAT", "DOUBLE", "DECIMAL")
 TEXTS = ("VARCHAR", "ENUM", "UUID", "TIME", "INTERVAL")
@@ -201,13 +202,16 @@ def said(error: BaseException) -> str:
     return text.split("Error: ", 1)[-1][:300]
 
 
-def connect(duckdb: Any, memory: str | None = None) -> Any:
-    """A database in memory that spills to the temporary folder."""
+def connect(duckdb: Any, folder: str, memory: str | None = None) -> Any:
+    """A database in memory that spills to a folder."""
     held = duckdb.connect(":memory:")
+    held.execute(f"SET temp_directory = {literal(folder)}")
     held.execute("SET preserve_insertion_order = true")
     held.execute("SET enable_progress_bar = false")
-    if memory:
-        held.execute(f"SET memory_limit = {literal(memory)}")
+    try:
+        held.execute(f"SET memory_limit = {literal(memory or MEMORY)}")
+    except Exception as error:
+        raise UsageError(f"--memory: {memory!r} is no size; write it as 4GB or 500MB") from error
     if os.environ.get("OMP_NUM_THREADS", "").isdigit():
         held.execute(f"SET threads = {max(1, int(os.environ['OMP_NUM_THREADS']))}")
     return held

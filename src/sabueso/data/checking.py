@@ -71,7 +71,7 @@ def _evidence(held: dict[str, Held], target: str | None, time: str | None, group
     for one in held.values():
         say(f"looking at {one.table.name}")
         one.count()
-        _single(facts, one, target)
+        _single(facts, one, target, time)
         if rules is not None:
             facts.add("broken_rules", one.table, broken(rules, one.table, one.profiles))
     return facts.made
@@ -138,9 +138,9 @@ def _rows(facts: Facts, a: Held, b: Held, target: str | None, time: str | None, 
 # ---- one table
 
 
-def _single(facts: Facts, one: Held, target: str | None) -> None:
+def _single(facts: Facts, one: Held, target: str | None, time: str | None) -> None:
     table = one.table
-    told = seen(table, one.role, one.profiles, one.sample, target)
+    told = seen(table, one.role, one.profiles, one.sample, target, time)
     told["repeated"] = repeated(table, one.profiles, one.sample, target)
     if target in table.kinds and one.profiles[target].missing:
         told["unlabelled"] = table.first(target, "missing")

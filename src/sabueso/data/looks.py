@@ -11,6 +11,7 @@ import numpy as np
 from ..capture.breaks import _mark as mark
 from ..capture.summarise import NULLS, as_number
 from ..profiles import Profile
+from .along import changes
 from .reading import Table
 
 DIGITS = re.compile(r"\d+")
@@ -36,7 +37,7 @@ def is_clock(sample: np.ndarray, beside: np.ndarray) -> bool:
     return bool(abs(np.corrcoef(*ranks)[0, 1]) > 0.98)
 
 
-def seen(table: Table, role: str, profiles: dict[str, Profile], sample: dict[str, np.ndarray], target: str | None) -> dict[str, Any]:
+def seen(table: Table, role: str, profiles: dict[str, Profile], sample: dict[str, np.ndarray], target: str | None, time: str | None = None) -> dict[str, Any]:
     """The value of `table_seen`."""
     told: dict[str, Any] = {"table": table.name, "role": role, "rows": table.rows, "target": target, "lost": table.lost}
     told["columns"] = [{"name": n, "kind": p.kind, "dtype": p.dtype, "missing": p.missing, "nonfinite": p.nonfinite, "distinct": p.distinct,
@@ -44,6 +45,9 @@ def seen(table: Table, role: str, profiles: dict[str, Profile], sample: dict[str
     told["texts"] = [t for n, p in profiles.items() if p.kind == "text" and (t := spelt_numbers(table, n, p, sample[n]))]
     told["marks"] = [t for n, p in profiles.items() if p.kind == "number" and n != target and (t := marked(table, n, p, sample[n]))]
     told["variants"] = [t for n, p in profiles.items() if p.kind == "text" and p.levels and (t := variants(table, n, p))]
+    timed = sample.get(time or "")
+    order = np.argsort(timed, kind="stable") if timed is not None and timed.dtype.kind != "O" and np.isfinite(timed).all() else None
+    told["changes"] = changes({n: v for n, v in sample.items() if n != target and profiles[n].kind == "number"}, table.rows_of_sample(), order)
     return told
 
 

@@ -6,6 +6,7 @@ import csv
 import glob
 import os
 import sqlite3
+import tempfile
 from importlib.util import find_spec
 from typing import Any
 
@@ -27,7 +28,8 @@ class Reader:
 
     def __init__(self, sources: list[Any], memory: str | None = None) -> None:
         there = find_spec("duckdb") is not None
-        self.connection = connect(_duckdb(), memory) if there and any(map(_wants_engine, sources)) else None
+        self._folder = tempfile.TemporaryDirectory(prefix="sabueso-", ignore_cleanup_errors=True)  # gone with the reader
+        self.connection = connect(_duckdb(), self._folder.name, memory) if there and any(map(_wants_engine, sources)) else None
         self._count = 0
 
     def tables(self, given: dict[str, Any]) -> dict[str, Table]:

@@ -7,21 +7,21 @@ from collections.abc import Iterator
 from typing import Any
 
 from ... import broken_rows as broken
-from ... import comparisons
+from ... import comparisons, quality
 from ...catalogue import check
 from ...events import Fact
 from ...findings import Finding
 from ...shifts import Rescaled, Segment, drifted, factor_known, harm, rescaled, segments, shown, together, unit_of
 
-LEADS_TO = (
-    "covariate-drift", "saturated-units", "not-learning", "preprocess-skew", "concept-drift", "unscaled-input", "label-drift", "misleading-metric",
-)  # fmt: skip
+LEADS_TO = ("covariate-drift", "saturated-units", "not-learning", "preprocess-skew", "concept-drift", "unscaled-input", "label-drift",
+            "misleading-metric")  # fmt: skip
 
 
 @check(stage="monitor", severity="error", leads_to=LEADS_TO)
 def unit_change(
-    inputs: list[Fact] = None, moments: list[Fact] = None, broken_rows: list[Fact] = None, tables_apart: list[Fact] = None, *, least: int = 8, clear: float = 4
-) -> Iterator[Finding]:
+    inputs: list[Fact] = None, moments: list[Fact] = None, broken_rows: list[Fact] = None, tables_apart: list[Fact] = None, table_seen: list[Fact] = None,
+    *, least: int = 8, clear: float = 4
+) -> Iterator[Finding]:  # fmt: skip
     """A column comes in another unit than the one that the model learnt.
 
     What it means
@@ -67,6 +67,7 @@ def unit_change(
     Polyzotis et al., Data validation for machine learning, 2019.
     """
     yield from comparisons.unit(tables_apart or ())
+    yield from quality.changed(table_seen if table_seen and not broken_rows else (), "unit")
     yield from (finding for fact in moments or [] for finding in _stored(fact, clear))
     told: set[tuple[int, str]] = set()
     yield from (broken.of(f) for f in broken_rows or [] if f["kind"] == "unit")

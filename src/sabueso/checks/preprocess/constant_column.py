@@ -58,4 +58,5 @@ def constant_column(table_seen: list[Fact], *, tables_apart: list[Fact] | None =
     """
     yield from comparisons.went_constant(tables_apart or ())
     yield from quality.constants(table_seen)
+    yield from quality.changed(table_seen, "constant")
     yield from (broken.of(f) for f in broken_rows or () if f["kind"] == "stuck")

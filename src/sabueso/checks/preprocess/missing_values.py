@@ -68,6 +68,7 @@ def missing_values(
     """
     yield from quality.marks(table_seen or ())
     yield from quality.gaps(table_seen or ())
+    yield from quality.changed(table_seen or (), "empty")
     refused = next((c for c in crash or () if "contains NaN" in c.get("message", "") or "NaN" in c.get("message", "")), None)
     lost = list(lost_fills(list(fill_lost or ()), refused, list(table_used or ())))
     yield from lost
