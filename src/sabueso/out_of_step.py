@@ -15,6 +15,10 @@ def of(fact: Fact, counterfactual: list[Fact] | None) -> Finding:
         return _of_memory(fact)
     if fact["how"] == "index":
         return _of_index(fact)
+    if fact["how"] == "key":
+        return _of_key(fact)
+    if fact["how"] == "order":
+        return _of_order(fact)
     experiment = row_uses.tried(counterfactual, "misaligned-labels")
     table, column = fact.get("table") or "the table", fact.get("column") or "labels"
     evidence: list[tuple[str, Any, Any]] = [
@@ -44,6 +48,33 @@ def _of_index(fact: Fact) -> Finding:
                   (f"row whose label stands beside row {fact['first_input']}", fact["first_label"], fact["first_input"])],
         remedy=f"Take the labels by the inputs' index: {y} = {y}.loc[{x}.index].",
         confidence=0.96, verified="fact",
+    )  # fmt: skip
+
+
+def _of_order(fact: Fact) -> Finding:
+    """The labels of a table's rows in another order than the inputs of the same rows."""
+    x, y, table = fact.get("inputs") or "the inputs", fact.get("name") or "the labels", fact.get("table") or "the table"
+    return Finding(
+        says=f"{x!r} and {y!r} hold the inputs and the labels of the same rows of {table} in different orders: {fact['out']} of {fact['rows']} rows "
+             f"stand beside another row's label.",
+        place=fact.place.but(tensor=fact.get("name") or fact.get("inputs"), column=fact.get("column"), row=fact["out_rows"], stage="preprocess"),
+        evidence=[("rows beside another row's label", fact["out"], 0), ("rows", fact["rows"], None),
+                  ("share of labels that are those of their row", fact["agree"], 1.0)],
+        remedy=f"Put both into one order at once: rows = rng.permutation(len({x})); {x}, {y} = {x}[rows], {y}[rows].",
+        confidence=0.95, verified="fact",
+    )  # fmt: skip
+
+
+def _of_key(fact: Fact) -> Finding:
+    """Two tables with the same keys in different orders, put side by side by position."""
+    x, y, key = fact["inputs"], fact["name"], fact["key"]
+    return Finding(
+        says=f"{x!r} and {y!r} hold the same {key} in different orders and are put side by side by position: {fact['out']} of {fact['rows']} labels stand "
+             f"beside another row (at position {fact['at']} the inputs of {key} {fact['first_input']}, the label of {key} {fact['first_label']}).",
+        place=fact.place.but(tensor=y, row=fact["out_rows"], stage="preprocess"),
+        evidence=[("rows beside another row's label", fact["out"], 0), ("rows", fact["rows"], None),
+                  (f"{key} of the label at position {fact['at']}", fact["first_label"], fact["first_input"])],
+        remedy=f"Join both on {key}: {x}.merge({y}, on={key!r}).", confidence=0.94, verified="fact",
     )  # fmt: skip
 
 

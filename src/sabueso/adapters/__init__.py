@@ -42,6 +42,7 @@ WAKES = {
     "splits": ("sklearn.model_selection._split",),
     "folds": ("sklearn.model_selection._validation",),
     "resampling": ("sklearn.utils._indexing",),
+    "datasets": ("sklearn.datasets",),
 }
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from ..capture import lineage
 from ..capture.around import Patches
 from ..capture.calling import direct
-from ..capture.lineage import labelled, sight
+from ..capture.lineage import keyed, labelled, sight
 from ..capture.lineage.registry import Known, note_labels, shape_of
 from ..capture.recorder import Recorder, guarded
 from .sklearn import grouping
@@ -39,7 +39,7 @@ class Splits:
         return whole, known
 
     def in_step(self, x: Any, y: Any) -> None:
-        told = labelled.look(x, y, self.registry)
+        told = labelled.look(x, y, self.registry) or keyed.look(x, y)
         if told is not None and self.recorder.once("row_mismatch", told["how"], told["line"]):
             told.pop("right", None)
             where = {"file": told["file"], "line": told["line"]} if told["line"] else {}

@@ -207,10 +207,12 @@ def renamed_group(x: np.ndarray, y: np.ndarray, groups: np.ndarray) -> dict[str,
     least = chance + BACK * (usual - chance)
     if usual - chance < 0.15 or direct > chance - 0.5 * (usual - chance) * (classes == 2) or direct > 0.6 * share or share < least or own < least:
         return None
-    return {"rows": len(y), "looked_at": len(rows), "classes": classes, "by_chance": round(chance, 3), "first": int(rows[inside[0]]),
-            "last": int(rows[inside[-1]]), "kind": "renamed", "mapping": {int(c): int(r) for c, r in enumerate(renamed) if table[c].sum() and c != r}, "agreement": round(direct, 3),
-            "agreement_mended": round(share, 3), "agreement_elsewhere": round(usual, 3), "moved": int((groups == g).sum()),
-            "positions": np.flatnonzero(groups == g)}  # fmt: skip
+    return {
+        "rows": len(y), "looked_at": len(rows), "classes": classes, "by_chance": round(chance, 3), "first": int(rows[inside[0]]),
+        "last": int(rows[inside[-1]]), "kind": "renamed", "agreement": round(direct, 3), "agreement_mended": round(share, 3),
+        "mapping": {int(c): int(r) for c, r in enumerate(renamed) if table[c].sum() and c != r}, "agreement_elsewhere": round(usual, 3),
+        "moved": int((groups == g).sum()), "positions": np.flatnonzero(groups == g),
+    }  # fmt: skip
 
 
 def _resorted(y: np.ndarray, inner: np.ndarray, voted: np.ndarray, orders: Callable[[], dict[str, np.ndarray]]) -> tuple[float, str, int, int]:

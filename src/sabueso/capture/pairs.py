@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from . import agreement, authorship, lineage, summarise
+from .lineage import answers
 from .origin import is_users, names_in, user_frame
 from .recorder import Recorder
 
@@ -158,6 +159,8 @@ def judge(recorder: Recorder, pair: Pair) -> None:
     some = pair.x(rows) if callable(pair.x) else pair.x[rows] if isinstance(pair.x, np.ndarray) else _numpy(pair.x[summarise.module("torch").from_numpy(rows)])
     found = agreement.of_classes(some, codes, lambda: orders_of(pair.beside(), codes))
     if found is None:
+        if not callable(pair.x):
+            answers.of(recorder, lineage.of(recorder)).paired(pair.x, pair.y)
         return
     columns = pair.beside()
     first, last = _snapped(found["first"], found["last"], columns)

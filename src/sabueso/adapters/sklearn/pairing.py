@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...capture import again
-from ...capture.lineage import instep, labelled, order, sight
+from ...capture.lineage import answers, instep, keyed, labelled, order, sight
 from ...capture.lineage.fingerprints import table_of
 from ...capture.lineage.matching import shared_columns
 from ...capture.lineage.registry import shape_of
@@ -58,7 +58,9 @@ def rows_in_step(hooks: Any, fit: Fit, call: Any, batches: bool) -> None:
         return
     told = instep.of(recorder, hooks.lineage).look(call.x, call.y, call.known, batches)
     if told is None and not batches and not call.known.notes.get("split"):
-        told = labelled.look(call.x, call.y, hooks.lineage)
+        told = labelled.look(call.x, call.y, hooks.lineage) or keyed.look(call.x, call.y)
+    if told is None and not batches:
+        answers.of(recorder, hooks.lineage).look(call.x, call.y, call.known)
     if told is None or not recorder.once("row_mismatch", told["how"], told["line"]):
         return
     right = told.pop("right", None)

@@ -38,11 +38,12 @@ def by_columns(table: Table, other: Table, ids: np.ndarray | None = None) -> tup
         return None
     starts = values[1:] != values[:-1]
     once = 1 + np.count_nonzero(starts)
+    unlike = np.flatnonzero(~starts & (ids[order][1:] != ids[order][:-1])) if ids is not None and once < len(values) else None
+    once = len(values) - len(unlike) if unlike is not None else once  # rows that are equal in all columns do no harm
     if table.rows == other.rows and np.array_equal(theirs, mine):
         at = np.arange(table.rows)  # the same order: twins stay with themselves
     else:
-        unlike = np.flatnonzero(~starts & (ids[order][1:] != ids[order][:-1])) if ids is not None and once < len(values) else []
-        if len(unlike):
+        if unlike is not None and len(unlike):
             hit &= ~np.isin(mine, values[unlike])
         at = np.where(hit, order[at], -1)
     return at, bool(sum_bits >= need and once >= UNIQUE * len(values))

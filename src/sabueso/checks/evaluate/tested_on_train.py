@@ -11,7 +11,14 @@ from ...findings import Finding
 
 
 @check(stage="evaluate", severity="error", leads_to=("misleading-metric",))
-def tested_on_train(row_use: list[Fact], *, held_out: list[Fact] | None = None, least: int = 8) -> Iterator[Finding]:
+def tested_on_train(
+    row_use: list[Fact],
+    *,
+    held_out: list[Fact] | None = None,
+    metric: list[Fact] | None = None,
+    hand_metric: list[Fact] | None = None,
+    least: int = 8,
+) -> Iterator[Finding]:
     """A model is judged on rows that it was fitted on, though others had been set aside.
 
     What it means
@@ -74,7 +81,7 @@ def tested_on_train(row_use: list[Fact], *, held_out: list[Fact] | None = None, 
         if strict and pair.get("left_out_before"):
             yield told(pair, f"It was left out of {pair['left_out_before']} earlier fits, then taken in on", pair["train_line"], 0.95)
             return
-        if unused and pair["scored"] and not strict and not any(row_uses.clean(p) for p in row_use):
+        if unused and (pair["scored"] or measured(pair, metric, hand_metric)) and not strict and not any(row_uses.clean(p) for p in row_use):
             yield told(
                 pair,
                 f"The {unused[0]['rows']} rows set aside as {unused[0]['name']!r} are never looked at; fitted on",
@@ -85,6 +92,11 @@ def tested_on_train(row_use: list[Fact], *, held_out: list[Fact] | None = None, 
     whole = fitted_on_all(row_use, least)
     if whole is not None:
         yield told(whole, "A split had cut it off, but the model was fitted on all rows on", whole["train_line"], 0.93)
+
+
+def measured(pair: Fact, *metrics: list[Fact] | None) -> bool:
+    """Was a metric made of as many answers, behind the line at which the model was asked for them?"""
+    return any(pair["eval_rows"] in (m.get("sizes") or ()) and m.place.file == pair.place.file for ms in metrics for m in ms or ())
 
 
 def fitted_on_all(row_use: list[Fact], least: int) -> Fact | None:
