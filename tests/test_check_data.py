@@ -115,7 +115,7 @@ def test_a_unit_that_changes_within_a_table() -> None:
     rng = np.random.default_rng(0)
     table = pd.DataFrame({"length": rng.uniform(5, 90, 3000), "width": rng.uniform(1, 9, 3000)})
     table["weight"] = 3 * table.length + 5 * table.width + rng.normal(0, 2, 3000)
-    table.loc[2000:, "length"] *= 2.54
+    table.loc[2000:, "length"] *= 25.4
     told = found(sabueso.check_data(table, target="weight"))
     assert told.keys() == {"unit-change"} and told["unit-change"].place.row[0] in range(1990, 2011)
 
@@ -139,6 +139,45 @@ def test_days_that_wobble_are_the_yardstick() -> None:
     past = days(12)
     assert not found(sabueso.check_data(reference=past, current=days(1), time="day"))
     assert "covariate-drift" in found(sabueso.check_data(reference=past, current=days(1, 0.4), time="day"))
+
+
+def test_breaks_along_the_rows_need_no_label() -> None:
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({f"x{i}": rng.gamma(9, 11, 4000) for i in range(4)})
+    table.loc[2500:, "x0"] *= 25.4
+    table.loc[3000:, "x1"] = np.nan
+    table.loc[3500:, "x2"] = 99.5
+    told = {f.check: (f.place.column, f.place.row[0]) for f in sabueso.check_data(table).culprits}
+    assert told.pop("unit-change")[1] in range(2495, 2506)  # one row more or less lies between both distributions
+    assert told == {"missing-values": ("x1", 3000), "constant-column": ("x2", 3500)}
+    trend = pd.DataFrame({"sorted": np.sort(rng.gamma(9, 11, 3000)), "trend": rng.normal(50, 5, 3000) + np.linspace(0, 60, 3000)})
+    assert not found(sabueso.check_data(trend))
+
+
+def test_the_rows_that_a_move_comes_from() -> None:
+    rng = np.random.default_rng(0)
+
+    def table(rows: int) -> pd.DataFrame:
+        return pd.DataFrame({"level": rng.gamma(9, 11, rows), "other": rng.normal(size=rows), "site": rng.choice(["A", "B", "C"], rows)})
+
+    past, now, late = table(4000), table(2000), table(2000)
+    now.loc[now.site == "B", "level"] *= 1.6
+    late.loc[1200:, "level"] += 60
+    by_site, by_row = (found(sabueso.check_data(reference=past, current=t))["covariate-drift"] for t in (now, late))
+    assert "site = 'B'" in by_site.says and by_site.place.row == np.flatnonzero(now.site == "B")[:50].tolist()
+    assert "1200 to 1999" in by_row.says and by_row.place.row[0] == 1200
+
+
+def test_a_time_in_another_zone_and_too_few_rows() -> None:
+    def table(rows: int, off: int, seed: int) -> pd.DataFrame:
+        rng = np.random.default_rng(seed)
+        hours = (np.clip(rng.normal(14, 3, rows), 0, 23.9) + off) % 24 + 24 * rng.integers(0, 30, rows)
+        return pd.DataFrame({"when": pd.Timestamp("2024-01-01") + pd.to_timedelta(hours, unit="h"), "x": rng.normal(size=rows)})
+
+    told = found(sabueso.check_data(reference=table(3000, 0, 1), current=table(2000, -5, 2)))
+    assert told.keys() == {"unit-change"} and "-5 hours" in told["unit-change"].says
+    few = sabueso.check_data(reference=table(3000, 0, 1), current=table(60, 0, 3))
+    assert not few.culprits and [f.severity for f in few.findings] == ["note"] and "Too few rows" in few.findings[0].says
 
 
 @pytest.mark.parametrize("form", ["pandas", "polars", "arrow", "parquet", "csv", "sqlite", "dict"])

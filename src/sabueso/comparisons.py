@@ -6,11 +6,11 @@ import math
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from .drift import DRIFTED
+from .drift import DRIFTED, TOO_FEW
 from .events import Fact
 from .findings import Finding
 from .places import Place
-from .shifts import Rescaled, rescaled, shown
+from .shifts import Rescaled, Turned, rescaled, shown, turned
 
 MARKED = 0.2  # standard deviations: less is true, and seldom worth a warning
 PARTS = ("its location", "its spread", "its skew", "its tails")
@@ -43,6 +43,19 @@ def covariate(facts: Iterable[Fact]) -> Iterator[Finding]:
         found = drifted(fact)
         marked, slight = [c for c in found if c["verdict"]["effect"] >= MARKED], [c for c in found if c["verdict"]["effect"] < MARKED]
         yield from (_moved(fact, some, severity) for some, severity in ((marked, "warning"), (slight, "note")) if some)
+        unknown = [c for c in fact["columns"] if c["verdict"]["answer"] == TOO_FEW and min(c["rows"]) > 0]
+        if unknown:
+            yield _too_few(fact, unknown)
+
+
+def _too_few(fact: Fact, columns: list[dict[str, Any]]) -> Finding:
+    """No answer is an answer too."""
+    visible, many = max(c["verdict"]["visible"] for c in columns), f"{len(columns)} columns" if len(columns) > 1 else columns[0]["name"]
+    return Finding(
+        says=f"Too few rows to tell whether {many} of {fact['current']} moved: only {shown(visible)} standard deviations would be seen.",
+        place=place_of(fact, stage="monitor"), severity="note", confidence=0.9, verified="fact", remedy="Gather more rows before calling them the same.",
+        evidence=[("rows compared", [fact["ref_rows"], fact["cur_rows"]], None), ("move that would be seen, in standard deviations", shown(visible), "0.2")],
+    )  # fmt: skip
 
 
 def _moved(fact: Fact, columns: list[dict[str, Any]], severity: str) -> Finding:
@@ -78,7 +91,11 @@ def share(c: dict[str, Any]) -> str:
 def numbers_of(c: dict[str, Any]) -> list[tuple[str, Any, Any]]:
     """The numbers that show a column's move."""
     v, name = c["verdict"], c["name"]
-    effect = (f"effect on {name}, in standard deviations", round(v["effect"], 3), f"below {shown(max(c.get('floor', 0.02), 0.02))}")
+    effect = (
+        f"effect on {name}, in standard deviations ({v['low']:.2f} to {v['high']:.2f})",
+        round(v["effect"], 3),
+        f"below {shown(max(c.get('floor', 0.02), 0.02))}",
+    )
     if c["what"] == "number" and c["ref"]["grid"] and c["cur"]["grid"]:
         at = 10 if "spread" not in share(c) else 15
         word = "median" if at == 10 else "upper quartile"
@@ -154,8 +171,9 @@ def unit_of(c: dict[str, Any]) -> Rescaled | None:
 
 
 def unit(facts: Iterable[Fact]) -> Iterator[Finding]:
-    """A column comes in another unit."""
+    """A column comes in another unit, a time in another zone."""
     for fact in facts:
+        yield from (_zone(fact, c["name"], found) for c in fact.get("clocks") or () if (found := turned(c)) and turned_for_sure(found))
         for c in fact["columns"]:
             found = unit_of(c)
             if found is None:
@@ -170,6 +188,22 @@ def unit(facts: Iterable[Fact]) -> Iterator[Finding]:
                 remedy=f"Convert it where it is read: {back}.", severity="error" if found.unit else "warning",
                 confidence=0.95 if found.unit else 0.8, verified="fact", covers=("covariate-drift",),
             )  # fmt: skip
+
+
+def turned_for_sure(found: Turned) -> bool:
+    """Do the hours of day agree once they are turned back, and surely not before?"""
+    return found.effect >= 0.3 and found.p < 1e-6 and found.p_turned > 1e-3
+
+
+def _zone(fact: Fact, name: str, found: Turned) -> Finding:
+    return Finding(
+        says=f"{name} of {fact['current']} stands {found.steps:+d} hours off {fact['reference']}: turned back, the hours of day agree (another time zone).",
+        place=place_of(fact, column=name, stage="monitor"), severity="error", confidence=0.92,
+        evidence=[("hours off", found.steps, 0), ("effect on the hour, in standard deviations", shown(found.effect), "below 0.02"),
+                  ("p of the same hours after the turn", shown(found.p_turned), "> 0.001")],
+        remedy=f"Read {name} with its zone in both tables (tz_localize, tz_convert).",
+        verified={"how": "the hours turned back", "before": found.p, "after": found.p_turned},
+    )  # fmt: skip
 
 
 def concept(facts: Iterable[Fact]) -> Iterator[Finding]:

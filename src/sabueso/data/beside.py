@@ -29,6 +29,7 @@ def apart(ours: Held, theirs: Held, role: str, target: str | None, skip: set[str
     told["types"] = [_types(b, n, a) for n in filled if _apart_in_type(a.kinds[n], b.kinds[n])]
     kept = [n for n in same if a.kinds[n] == b.kinds[n] != "other" and n not in skip]
     told["columns"] = [_column(n, ours, theirs) for n in kept]
+    told["clocks"] = [c for n in same if a.kinds[n] == b.kinds[n] == "time" and (c := _hours(n, ours.sample[n], theirs.sample[n]))]
     _judge(told["columns"], q)
     for c in told["columns"]:
         _point(b, c, ours.profiles[c["name"]])
@@ -47,6 +48,15 @@ def skipped(a: Table, sample: dict[str, np.ndarray], time: str | None, target: s
     keys = {n for n in a.names if is_key(a.kinds[n], sample[n]) and a.kinds[n] == "number"}
     clocks = {n for n in a.names if a.kinds[n] == "number" and is_clock(sample[n], clock)}
     return (timed | keys | clocks) - {target}
+
+
+def _hours(name: str, ours: np.ndarray, theirs: np.ndarray) -> dict[str, Any] | None:
+    """The hours of day of a time in both tables; None for dates alone."""
+    held = [t[np.isfinite(t)] for t in (ours, theirs)]
+    if any(len(t) < 100 or (t % 86400 == 0).mean() > 0.9 for t in held):
+        return None
+    few = [list(zip(*(v.tolist() for v in np.unique(t % 86400 // 3600, return_counts=True)))) for t in held]
+    return {"name": name, "ref_few": few[0], "cur_few": few[1]}
 
 
 def _apart_in_type(ours: str, theirs: str) -> bool:
