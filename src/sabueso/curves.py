@@ -144,15 +144,18 @@ def heat(name: str, rows: Iterable[tuple[str, np.ndarray, np.ndarray]], most_row
 
 
 def grouped(labels: Sequence[str], most: int) -> list[str]:
-    """The label of each row's group: as it is, else its module path cut shorter and shorter, else neighbours together."""
+    """The label of each row's group: as it is, else its module path cut shorter, else (where that would leave next to nothing) neighbours together."""
     cut = list(labels)
     for parts in range(max((label.count(".") for label in labels), default=0), 0, -1):
         if len(set(cut)) <= most:
-            return cut
-        cut = [".".join(label.split(".")[:parts]) for label in labels]
+            break
+        shorter = [".".join(label.split(".")[:parts]) for label in labels]
+        if len(set(shorter)) < most / 4:
+            break
+        cut = shorter
     names = list(dict.fromkeys(cut))
-    if len(names) <= most:
-        return cut
     each = -(-len(names) // most)
+    if each <= 1:
+        return cut
     group = {n: f"{names[i // each * each]} and {each - 1} more" for i, n in enumerate(names)}
     return [group[n] for n in cut]

@@ -23,7 +23,7 @@ from .held import Held, Shelf
 
 TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".txt": "text/plain"}
 ASSETS = frozenset({*site.SCRIPTS, *site.STYLES, "icon.svg"})
-MOST_RUNS, MOST_HEAT = 200, (300, 1000)
+MOST_RUNS, MOST_CURVES, MOST_HEAT = 200, 120, (300, 1000)
 STRIP = 3
 
 
@@ -86,13 +86,9 @@ class Pages:
         layers = request.query_params.get("layer")
         curves = [s for s in listing if s.count and signals.label(s) == layers] if layers else found.curves
         maps = [report.told_map(m, held.browser.heat(m.name, m.rows, *MOST_HEAT), first) for m in found.maps] if not layers else []
-        return {
-            "s": {
-                "curves": [self.drawn(held, s, first.place.step if first else None) for s in curves[:120]],
-                "left_out": max(0, len(curves) - 120),
-                "maps": maps,
-            }
-        }
+        drawn = [self.drawn(held, s, first.place.step if first else None) for s in curves[:MOST_CURVES]]
+        logged = signals.histograms(held.browser.profiles("logged_histogram")) if not layers else []
+        return {"s": {"curves": drawn, "left_out": max(0, len(curves) - MOST_CURVES), "maps": maps, "histograms": logged}}
 
     def data(self, request: Request, held: Held) -> dict[str, Any]:
         """Rows and columns."""

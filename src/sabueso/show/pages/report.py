@@ -42,7 +42,8 @@ def render(diagnosis: Diagnosis, browser: Browser, needs: dict[str, tuple[str, .
     return site.render(
         "report.html", anchor, run=diagnosis.run, command=phrases.command(diagnosis.run), badge=culprit.badge(diagnosis.run), screen="", version=__version__,
         columns=data.about(browser.profiles(), diagnosis), c=culprit.screen(diagnosis, tried, pages), charts=charts,
-        s={"curves": rest, "left_out": max(0, len(sorted_out.curves) - len(curves) - len(chosen)), "maps": maps(browser, sorted_out, first, heats)},
+        s={"curves": rest, "left_out": max(0, len(sorted_out.curves) - len(curves) - len(chosen)), "maps": maps(browser, sorted_out, first, heats),
+           "histograms": signals.histograms(browser.profiles("logged_histogram"))},
         d=data.screen(browser.facts, browser.profiles(), diagnosis, cwd, MOST_COLUMNS), m=model.screen(browser.facts, sorted_out, listing, diagnosis, cwd),
         e=environment.screen(browser.meta, browser.facts), l=rows, style=Markup(style), script=Markup(script),
         style_hash=digest(style), script_hash=digest(script), inlined=Markup(json.dumps({"curves": held, "heats": heats})),

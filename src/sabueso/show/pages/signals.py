@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ... import drawings
 from ...findings import Finding
+from ...profiles import Profile
 from ...vocabulary import VOCABULARY
+from . import svg
 
 if TYPE_CHECKING:
+    from ...events import Summary
     from ...store.browse import Browser, Listed
 
 LAYERED = 3  # series of one name at this many modules or tensors and more are a heat map
@@ -17,6 +22,7 @@ FIRST = ("train_loss", "evaluation_error", "gradient_norm", "learning_rate", "lo
 HIDDEN = ("rows", "trained")  # what an evaluation's recount notes beside its errors
 USUAL = ("train_loss", "gradient_norm", "evaluation_error")
 MOST_STRIP = 3
+MOST_TAGS, MOST_TIMES = 40, 10  # of histograms
 
 
 @dataclass(slots=True)
@@ -99,6 +105,18 @@ def _at(listed: Listed, finding: Finding | None) -> bool:
     if own.tensor is None and own.module is None or listed.name in FIRST:
         return True
     return (place.tensor is not None and own.tensor == place.tensor) or (place.module is not None and own.module == place.module)
+
+
+def histograms(profiles: Iterable[Summary]) -> list[tuple[str, list[tuple[int | None, Any, int]]]]:
+    """(tag, [(step, drawing, values not finite)]) of the histograms that the program logged, the last ones of each tag."""
+    held: dict[str, list[tuple[int | None, Any, int]]] = defaultdict(list)
+    for p in profiles:
+        profile = Profile.of(p.value)
+        counts, labels = drawings.histogram(profile.quantiles, profile.top)
+        if p.name == "logged_histogram" and counts:
+            tag = str(p.place.tensor)
+            held[tag].append((p.place.step, svg.bars(counts, labels, f"{tag} at step {p.place.step}"), profile.nonfinite + profile.missing))
+    return [(tag, found[-MOST_TIMES:]) for tag, found in list(held.items())[:MOST_TAGS]]
 
 
 def chart(browser: Browser, listed: Listed, onset: int | None = None, buckets: int = 200) -> dict[str, Any]:

@@ -145,10 +145,10 @@
     const head = new Float64Array(buffer.slice(0, 40)), rows = head[0], columns = head[1], low = head[2], high = head[3], log = head[4] === 1;
     const steps = new Float64Array(buffer.slice(40, 40 + 8 * columns)), cells = new Uint8Array(buffer, 40 + 8 * columns);
     const labels = JSON.parse(figure.dataset.labels), mark = figure.dataset.mark, canvas = figure.querySelector("canvas");
-    const ratio = window.devicePixelRatio || 1, wide = Math.max(260, figure.querySelector(".plot").clientWidth), each = Math.max(4, Math.min(18, Math.floor(420 / rows)));
+    const ratio = window.devicePixelRatio || 1, wide = Math.max(260, figure.querySelector(".plot").clientWidth), each = Math.max(4, Math.min(18, Math.floor(420 / rows))), above = 6;
     const left = Math.min(240, Math.max(60, Math.max(...labels.map((l) => l.length)) * 6.4 + 18)), tall = rows * each, c = canvas.getContext("2d");
-    canvas.width = wide * ratio; canvas.height = (tall + 34) * ratio; canvas.style.height = tall + 34 + "px";
-    c.scale(ratio, ratio); c.font = "11px system-ui, sans-serif"; c.textBaseline = "middle";
+    canvas.width = wide * ratio; canvas.height = (tall + above + 34) * ratio; canvas.style.height = tall + above + 34 + "px";
+    c.scale(ratio, ratio); c.translate(0, above); c.font = "11px system-ui, sans-serif"; c.textBaseline = "middle";
     const cellWide = (wide - left) / columns, x = (i) => left + i * cellWide;
     const picture = new ImageData(columns, rows);
     for (let i = 0; i < rows * columns; i++) {
@@ -186,11 +186,15 @@
     }
     legend(c, left, tall + 24, log ? Math.pow(10, low) : low, log ? Math.pow(10, high) : high, log, cells);
     hover(figure, canvas, (px, py) => {
-      const i = Math.floor((px - left) / cellWide), row = Math.floor(py / each);
+      const i = Math.floor((px - left) / cellWide), row = Math.floor((py - above) / each);
       if (i < 0 || i >= columns || row < 0 || row >= rows) return null;
       const v = cells[row * columns + i], value = low + (high - low) * v / 250;
       return labels[row] + " · step " + short(steps[i]) + " · " + (v === 255 ? "not finite" : v === 254 ? "not measured" : "about " + short(log ? Math.pow(10, value) : value));
     });
+    canvas.onclick = held ? null : (e) => {
+      const row = Math.floor((e.offsetY - above) / each);
+      if (row >= 0 && row < rows) location.href = base + "/signals?layer=" + encodeURIComponent(labels[row]);
+    };
     figure.dataset.drawn = "yes";
     performance.mark("drawn-" + figure.id);
   }
