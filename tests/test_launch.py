@@ -286,8 +286,8 @@ def test_ctrl_c_on_a_terminal_reaches_the_program_once(tmp_path: Path) -> None:
         tmp_path,
         """\
         import time
-        print("up", flush=True)
         try:
+            print("up", flush=True)
             time.sleep(30)
         except KeyboardInterrupt:
             time.sleep(0.6)
@@ -310,3 +310,13 @@ def test_ctrl_c_on_a_terminal_reaches_the_program_once(tmp_path: Path) -> None:
         pass
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 9
     assert b"tidy" in text and b"Traceback" not in text
+
+
+def test_a_kill_is_seen_from_outside(tmp_path: Path) -> None:
+    """What the program took of the machine, and the signal that ended it."""
+    write(tmp_path, "import os, time\nheld = bytearray(200_000_000)\ntime.sleep(1.6)\nos.kill(os.getpid(), 9)\n")
+    subprocess.run([sys.executable, "-m", "sabueso", "run", "prog.py"], cwd=tmp_path, capture_output=True, timeout=60)
+    run = package.open(next((tmp_path / ".sabueso" / "runs").glob("2*")))
+    (end,) = run.facts("program_end")
+    assert end["signal"] == "SIGKILL" and end["peak"] > 200_000_000 and end["oom_kills"] == 0
+    assert max(run.series("resident_memory")[0].values) == end["peak"]

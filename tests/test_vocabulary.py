@@ -45,7 +45,23 @@ def test_all_that_is_named_is_asked_for(capsys: pytest.CaptureFixture[str]) -> N
 
 
 # recorded without any library: by the launcher, the recorder, the sampler and the wakers
-OWN = {"broken_rules", "rows_shared", "table_seen", "tables_apart", "crash", "hot_lines", "library", "memory_held", "not_captured", "overhead", "stage_seen", "stalled"}
+OWN = {
+    "broken_rules",
+    "resident_memory",
+    "processors_used",
+    "program_end",
+    "rows_shared",
+    "table_seen",
+    "tables_apart",
+    "crash",
+    "hot_lines",
+    "library",
+    "memory_held",
+    "not_captured",
+    "overhead",
+    "stage_seen",
+    "stalled",
+}
 
 
 def provided(adapter: str) -> set[str]:

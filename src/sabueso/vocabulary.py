@@ -84,6 +84,9 @@ VOCABULARY: dict[str, Term] = {
     "initial_weights": Term(
         "fact", "", "parameters of an optimizer before its first step: path, class, shape, mean, std, zeros, alike (axis of equal units)", "torch"
     ),
+    "learnable": Term(
+        "fact", "", "what the nearest rows of the training data alone tell of a target: share of the best constant's loss that they get rid of, rows", "torch"
+    ),
     "linear_chain": Term("fact", "", "a linear map fed by another with nothing between that bends: module, fed_by, width, into, from, lines built", "torch"),
     "loss_spike": Term(
         "fact", "", "a loss far above those before it: loss, usual, the rows of the batch that make it up, their prediction, target, place", "torch"
@@ -107,6 +110,7 @@ VOCABULARY: dict[str, Term] = {
     "input_layout": Term("fact", "", "pictures given to a model: roughness as given and with the same memory read channels last, line", "torch"),
     "nonfinite_found": Term("fact", "", "values not finite in data or weights: where (batch, parameter, buffer, table), tensor, rows, count, spot"),
     "sample_seed": Term("fact", "", "a random stream was given one and the same seed for many samples: call, seed, samples, dataset", "torch"),
+    "torch_settings": Term("fact", "", "how torch computes, at the first step: default dtype, threads, determinism, precision, device, version", "torch"),
     "worker_random": Term("fact", "", "a worker's first batch: loader, epoch, worker, random streams drawn from with digests before and after", "torch"),
     "nonfinite_step": Term("fact", "", "a step that made parameters non-finite, taken apart: births (operation, operands, rows), ran, equal", "torch"),
     # ---- sklearn and row lineage
@@ -180,6 +184,9 @@ VOCABULARY: dict[str, Term] = {
     "torch_seed": Term("fact", "", "was torch's default stream seeded, was it drawn from; the last of a process counts", "torch"),
     "hot_lines": Term("fact", "s", "CPU seconds of the main thread by line of the person's, and in the loader; cumulative, the last of a process counts"),
     "host_reads": Term("fact", "", "values of tensors read back one by one in sampled steps: median a step, by line of the training loop", "torch"),
+    "resident_memory": Term("series", "bytes", "memory of the program and the processes that it starts, by seconds since it began"),
+    "processors_used": Term("series", "", "processors that they keep busy, by seconds since it began"),
+    "program_end": Term("fact", "bytes", "how the program ended, seen from outside: signal, peak memory, least that was free, processes killed for memory"),
     "memory_held": Term("fact", "bytes", "memory at the start and end of the steps, containers that grew, caches; cumulative, the last of a process counts"),
 }
 

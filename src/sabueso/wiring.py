@@ -35,8 +35,8 @@ from .store.layout import find_run, read_meta
 from .store.reader import open_run, own_errors
 from .store.writer import Writer, write_meta
 
-LOGGED = {"logged", "logged_histogram", "logged_parameter", "column"}  # shown, and asked for by no check
-ALWAYS = frozenset({"crash", "not_captured", "stage_seen", "overhead", "train_loss", *LOGGED})  # what the report and the live line read themselves
+LOGGED = {"logged", "logged_histogram", "logged_parameter", "column", "resident_memory", "processors_used"}
+ALWAYS = frozenset({"crash", "not_captured", "stage_seen", "overhead", "train_loss", "torch_settings", *LOGGED})  # what the report and the live line read themselves
 
 
 def wanted(chosen: dict[str, Check]) -> frozenset[str]:

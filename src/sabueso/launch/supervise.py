@@ -14,6 +14,7 @@ from types import FrameType
 from typing import Any
 
 from ..store.writer import Writer
+from .usage import Usage
 
 HOOK = Path(__file__).parent / "hook"
 EVERY = 0.25  # seconds between two drainings; what the child put is safe in the page cache before
@@ -61,13 +62,18 @@ def supervise(command: list[str], folder: Path | None, extra: dict[str, str], lo
     held = _forward(child)
     try:
         writer = _quietly(lambda: Writer(folder)) if folder is not None else None
+        usage = _quietly(lambda: Usage(child.pid, folder, _wanted(extra))) if folder is not None and writer is not None else None
         while True:
             if writer is not None and look is not None:
                 _quietly(lambda: look(writer))
             if _over(child, EVERY if writer else None):
                 break
+            if usage is not None:
+                _quietly(usage.look)
             if writer is not None:
                 _quietly(writer.drain)
+        if usage is not None:
+            _quietly(lambda: usage.end(child.returncode))
         if writer is not None:
             _quietly(writer.close)
     finally:
@@ -75,6 +81,11 @@ def supervise(command: list[str], folder: Path | None, extra: dict[str, str], lo
             signal.signal(number, handler)
     code = child.returncode
     return Ended(code if code >= 0 else 128 - code, -code if code < 0 else None, time.monotonic() - began)
+
+
+def _wanted(extra: dict[str, str]) -> frozenset[str] | None:
+    """The evidence that the child is asked for, as it is told it."""
+    return frozenset(extra["SABUESO_WANTED"].split(",")) if "SABUESO_WANTED" in extra else None
 
 
 def _over(child: subprocess.Popen[bytes], seconds: float | None) -> bool:
