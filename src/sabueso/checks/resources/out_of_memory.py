@@ -13,7 +13,7 @@ SAYS = ("out of memory", "not enough memory", "unable to allocate", "cannot allo
 
 
 @check(stage="resources", severity="error")
-def out_of_memory(program_end: list[Fact], crash: list[Fact] = None, memory_held: list[Fact] = None, hot_lines: list[Fact] = None) -> Iterator[Finding]:
+def out_of_memory(crash: list[Fact] = None, program_end: list[Fact] = None, memory_held: list[Fact] = None, hot_lines: list[Fact] = None) -> Iterator[Finding]:
     """The program ended because there was no memory for what it asked.
 
     What it means
@@ -52,7 +52,7 @@ def out_of_memory(program_end: list[Fact], crash: list[Fact] = None, memory_held
         except MemoryError:
             print("too large", apart.shape)
     """
-    for fact in program_end:
+    for fact in program_end or []:
         if fact["signal"] == "SIGKILL" and (fact["oom_kills"] > 0 or fact["room"] < 0.1 * fact["total"] and fact["peak"] > 0.5 * fact["total"]):
             yield of_kill(fact, latest(memory_held or []), latest(hot_lines or []))
     for fact in crash or []:
