@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 from html.parser import HTMLParser
@@ -69,6 +70,16 @@ def reported(folder: Path) -> str:
         return report.render(kept(folder), browser, NEEDS, MEANS)
     finally:
         browser.close()
+
+
+def test_damaged_runs_are_told_on_a_page(tmp_path: Path) -> None:
+    folder = finished(tmp_path)
+    (folder / "run.db").write_bytes(b"no database at all" * 100)
+    answer = client(folder.parent).get(f"/r/{folder.name}")
+    assert answer.status_code == 500 and "be read" in answer.text
+    (folder / "run.json").write_text("{")
+    assert client(folder.parent).get(f"/r/{folder.name}").status_code == 500
+    assert client(folder.parent).get("/runs").status_code == 200
 
 
 def safe(text: str) -> None:
@@ -191,6 +202,12 @@ def test_other_host_names_are_refused(run: Path, host: str) -> None:
     assert client(run.parent).get("/runs", headers={"host": host}).status_code == 421
 
 
+def test_hosts_of_all_addresses_are_those_of_this_machine() -> None:
+    every = hosts("0.0.0.0", 1)
+    assert "127.0.0.1:1" in every and f"{socket.gethostname()}:1".lower() in every and "0.0.0.0:1" not in every
+    assert hosts("fe80::1", 2) >= {"[fe80::1]:2", "localhost:2"}
+
+
 def test_nothing_can_be_sent(run: Path) -> None:
     assert client(run.parent).post("/runs").status_code == 405
 
@@ -256,6 +273,7 @@ def test_report_command(run: Path, tmp_path: Path) -> None:
     done = sabueso("report", str(run), "-o", "out.html", cwd=tmp_path)
     assert done.returncode == 0 and done.stdout.startswith("out.html ("), done.stderr
     assert (tmp_path / "out.html").read_text().startswith("<!doctype html>")
+    assert sabueso("report", str(run), "--format", "markdown", "-o", "-", cwd=tmp_path).stdout.startswith("## sabueso: culprit missing-zero-grad")
     assert sabueso("report", str(run), "-o", "no/such/folder.html", cwd=tmp_path).returncode == 2
 
 

@@ -1,4 +1,4 @@
-"""`sabueso confirm`: the program once more in a copy of its folder, with one thing changed."""
+"""`sabueso confirm`, the program once more in a copy of its folder with one thing changed, and `sabueso diff`, two runs side by side."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,10 @@ from ..findings import Finding
 from ..interventions import INTERVENTIONS, Intervention
 from ..replay import confirm as judge
 from ..replay.confirm import COULD_NOT, WENT, Verdict
+from ..replay.diff import Comparison, compare
 from ..runs import Run
+from ..show import phrases
+from ..show.json import safe
 from ..show.phrases import number
 from ..store.layout import find_run
 from ..store.reader import open_run
@@ -183,4 +186,55 @@ def lines(wanted: Finding, verdicts: list[Verdict]) -> list[str]:
             else ""
         )
         said.append(f"  {v.change}: {v.word}{numbers}")
+    return said
+
+
+@click.command()
+@click.argument("before", metavar="RUN_A")
+@click.argument("after", metavar="RUN_B")
+@where
+@click.option("--format", "form", type=click.Choice(("text", "json")), default="text", help="The form of the comparison (default text).")
+def diff(before: str, after: str, dir_: str | None, form: str) -> None:
+    """Lay two runs side by side: the first value that differs by more than rounding, and what could explain it.
+
+    RUN_A and RUN_B are names (or parts of them) as `sabueso runs` lists them, or paths of run folders. Ends with 1 where they diverge.
+    """
+    settings = config.load()
+    settings.dir = dir_ or settings.dir
+    folders = [find_run(settings.home(), n) for n in (before, after)]
+    found = compared(folders[0], folders[1])
+    click.echo(json.dumps(safe(found.as_dict()), indent=1, default=str) if form == "json" else "\n".join(told_apart(found, [f.name for f in folders])))
+    sys.exit(1 if found.first is not None else 0)
+
+
+def compared(before: Path, after: Path) -> Comparison:
+    """Two run folders compared, with files told relative to where the programs ran."""
+    one, two = open_run(before), open_run(after)
+    found = compare(one, two, (sources(before), sources(after)))
+    places = {"place": one.meta.get("cwd") or os.getcwd(), "other": two.meta.get("cwd") or os.getcwd()}
+    for name in ("first", "form"):
+        held = getattr(found, name)
+        if held is not None:
+            setattr(found, name, replace(held, **{k: wiring.relative(getattr(held, k), cwd) for k, cwd in places.items()}))
+    return found
+
+
+def sources(folder: Path) -> dict[str, str]:
+    """The script as it ran."""
+    try:
+        return dict(json.loads((folder / "sources.json").read_text()))
+    except (OSError, ValueError):
+        return {}
+
+
+def told_apart(found: Comparison, names: list[str]) -> list[str]:
+    """The comparison as text."""
+    said = [f"{names[0]} against {names[1]}: {found.compared} values compared, {found.differing} differ by more than rounding"]
+    for label, d in (("FIRST", found.first), ("form", found.form if found.form != found.first else None)):
+        if d is not None:
+            said += [f"{label}  {d.what}", f"  where    {', '.join(phrases.where(d.place)) or d.place.stage or 'the run'}"]
+            said += [f"  before   {number(d.before)}  {phrases.line(d.place)}", f"  after    {number(d.after)}  {phrases.line(d.other)}"]
+    if found.first is None:
+        said.append("no value differs by more than rounding")
+    said += [f"  {'because?' if n == 0 else '     or?'} {e.says} ({e.kind})" for n, e in enumerate(found.explanations[:6])]
     return said

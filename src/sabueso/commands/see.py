@@ -14,6 +14,7 @@ from ..catalogue import Check
 from ..checks import catalogue
 from ..diagnoses import Diagnosis
 from ..errors import UsageError
+from ..show import markdown
 from ..store.browse import Browser
 from ..store.layout import find_run
 
@@ -32,16 +33,17 @@ where = click.option("--dir", "dir_", metavar="DIR", help="Where runs lie (defau
 @click.argument("name", required=False, metavar="[RUN]")
 @where
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Where to write it (default RUN.html; - for stdout).")
-def report(name: str | None, dir_: str | None, output: Path | None) -> None:
-    """Write a run as one HTML file that opens anywhere and loads nothing: the newest run, or the one named."""
+@click.option("--format", "form", type=click.Choice(["html", "markdown"]), default="html", help="One HTML file (default), or Markdown for a pull request.")
+def report(name: str | None, dir_: str | None, output: Path | None, form: str) -> None:
+    """Write a run as one file that opens anywhere and loads nothing: the newest run, or the one named."""
     settings = config.load()
     settings.dir = dir_ or settings.dir
     folder = find_run(settings.home(), name)
-    text = written(folder, settings)
+    text = written(folder, settings) if form == "html" else markdown.render(told(folder, settings))
     if str(output) == "-":
         sys.stdout.write(text)
         return
-    target = output or Path(f"{folder.name}.html")
+    target = output or Path(f"{folder.name}.{'html' if form == 'html' else 'md'}")
     try:
         target.write_text(text, encoding="utf-8")
     except OSError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+import socket
 from collections.abc import Awaitable, Callable, MutableMapping
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
@@ -79,6 +80,21 @@ def _with_headers(send: Send) -> Send:
 
 
 def hosts(host: str, port: int) -> frozenset[str]:
-    """The names that a request may call this server by."""
-    names = {"127.0.0.1", "localhost", "[::1]", f"[{host}]" if ":" in host else host} - {"0.0.0.0", "[::]"}
+    """The names that a request may call this server by: those of the loopback, and the host that was asked for (all of this machine's for all addresses)."""
+    names = {"127.0.0.1", "localhost", "[::1]"}
+    if host in ("0.0.0.0", "::"):
+        names |= {socket.gethostname(), socket.getfqdn(), *(_bracketed(str(a[4][0])) for a in _addresses())}
+    else:
+        names.add(_bracketed(host))
     return frozenset(f"{n}:{port}".lower() for n in names)
+
+
+def _bracketed(name: str) -> str:
+    return f"[{name}]" if ":" in name else name
+
+
+def _addresses() -> list[Any]:
+    try:
+        return list(socket.getaddrinfo(socket.gethostname(), None))
+    except OSError:
+        return []

@@ -7,10 +7,12 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from ..diagnoses import Diagnosis
+from ..errors import SabuesoError
 from ..store.browse import Browser
 from ..store.layout import LOGS
 
@@ -41,7 +43,7 @@ class Held:
         if due and self.ended:
             self._renew()
         elif due:
-            threading.Thread(target=self._renew, name="sabueso-diagnose", daemon=True).start()
+            threading.Thread(target=self._beside, name="sabueso-diagnose", daemon=True).start()
         return changes
 
     @property
@@ -64,6 +66,11 @@ class Held:
         if self.gone:
             return "its processes are gone, and nobody sealed it"
         return f"last evidence {seconds:.1f} s ago"
+
+    def _beside(self) -> None:
+        """What can't be read while it is written is read later."""
+        with suppress(SabuesoError):
+            self._renew()
 
     def _renew(self) -> None:
         began, final = time.monotonic(), "outcome" in self.browser.meta

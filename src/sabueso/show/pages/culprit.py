@@ -8,11 +8,12 @@ from typing import Any
 from ...diagnoses import Diagnosis
 from ...events import Fact
 from ...findings import Finding
-from .. import phrases
+from .. import markdown, phrases
 from ..source import excerpt
 
 STATES = {phrases.ORIGIN: "origin", phrases.SYMPTOM: "symptom", phrases.WARNED: "warned", phrases.OK: "ok"}
 AROUND = 3
+STEPS = 50  # shown on both sides of the step at which it began
 
 
 def screen(diagnosis: Diagnosis, tried: Iterable[Fact] = (), pages: dict[str, str] | None = None, live: bool = False) -> dict[str, Any]:
@@ -24,12 +25,20 @@ def screen(diagnosis: Diagnosis, tried: Iterable[Fact] = (), pages: dict[str, st
         "notes": [told(f, diagnosis, {}) for f in diagnosis.findings if f.severity == "note" and f.explained_by is None],
         "trail": trail(diagnosis),
         "live": live,
+        "markdown": markdown.render(diagnosis) if first else "",
+        "near": near(first),
         "ending": "" if live else phrases.ending(diagnosis.run),
         "clean": diagnosis.clean,
         "blind": diagnosis.blind,
         "own_errors": diagnosis.own_errors,
         "tried": [experiment(f) for f in tried],
     }
+
+
+def near(finding: Finding | None) -> tuple[int, int] | None:
+    """The steps about the one at which it began."""
+    step = finding.place.step if finding else None
+    return (max(0, step - STEPS), step + STEPS) if step is not None else None
 
 
 def trail(diagnosis: Diagnosis) -> list[dict[str, Any]]:

@@ -4,6 +4,8 @@
   const inlined = document.getElementById("inlined");
   const held = inlined ? JSON.parse(inlined.textContent) : null;
   const base = document.body.dataset.run;
+  const at = new URLSearchParams(location.search), ends = [at.get("from"), at.get("to")].map((v) => /^\d+$/.test(v || "") ? v : null);
+  const asked = ends[0] !== null && ends[1] !== null ? "?from=" + ends[0] + "&to=" + ends[1] : "";
   const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
   const short = (v) => v === null || v === undefined ? "" : Number.isInteger(v) && Math.abs(v) < 1e6 ? String(v) : Number(v).toPrecision(4).replace(/\.?0+(e|$)/, "$1");
 
@@ -100,7 +102,7 @@
   }
 
   async function curve(figure) {
-    const look = figure._look || (figure._look = { log: null, smooth: false, range: "" });
+    const look = figure._look || (figure._look = { log: null, smooth: false, range: asked });
     const query = look.range + (look.range ? "&" : "?") + "buckets=" + Math.min(1000, Math.max(100, Math.round(figure.clientWidth || 500)));
     let parts;
     if (figure.dataset.urls) {
@@ -230,10 +232,17 @@
   const seen = new IntersectionObserver((entries) => entries.forEach((e) => { if (e.isIntersecting) { seen.unobserve(e.target); e.target.dataset.near = "yes"; draw(e.target); } }), { rootMargin: "200px" });
   const begin = () => document.querySelectorAll("figure[data-curve],figure[data-heat],figure[data-urls]").forEach((f) => seen.observe(f));
   const again = () => document.querySelectorAll("figure[data-near]").forEach(draw);
+  const copies = () => document.querySelectorAll("details.markdown").forEach((d) => {
+    if (!navigator.clipboard || d.querySelector("button")) return;
+    const b = document.createElement("button");
+    b.type = "button"; b.textContent = "copy";
+    b.onclick = () => navigator.clipboard.writeText(d.querySelector("pre").textContent).then(() => { b.textContent = "copied"; });
+    d.querySelector("summary").after(b);
+  });
   let later = 0;
   window.addEventListener("resize", () => { clearTimeout(later); later = setTimeout(again, 150); });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", again);
-  begin();
+  begin(); copies();
 
   /* ---- a run that goes on: asked twice a second while the page is in sight */
   if (base && document.body.dataset.live === "yes") {
@@ -248,7 +257,7 @@
           const fresh = new DOMParser().parseFromString(await (await fetch(location.href)).text(), "text/html"), main = document.getElementById("main");
           const open = window.scrollY;
           main.replaceChildren(...fresh.getElementById("main").childNodes);
-          window.scrollTo(0, open); begin();
+          window.scrollTo(0, open); begin(); copies();
         } else if (pulse.changes !== changes) again();
         changes = pulse.changes;
         if (pulse.over) return;
