@@ -145,6 +145,19 @@ def hardly(training: Training, least: float = 0.1) -> Harm | None:
     return Harm("hardly", int(training.steps[-1]), says, (("loss at the end", training.last, f"well below {base:.4g}, the loss of the best constant"),))
 
 
+def behind(training: Training, learnable: Iterable[Fact], least: float = 0.15) -> Harm | None:
+    """A training that ends well behind what the nearest of its own rows tell of the targets."""
+    learnt = training.learnt
+    for fact in learnable:
+        if fact["function"] != training.function or learnt is None or not fact["share"] - learnt >= least or training.baseline is None:
+            continue
+        reach = training.baseline * (1 - fact["share"])
+        says = f"the loss ends at {training.last:.4g}, though the {fact['neighbours']} nearest rows of the training data alone would reach {reach:.4g}"
+        what = f"loss at the end (the best constant has {training.baseline:.4g})"
+        return Harm("behind", int(training.steps[-1]), says, ((what, training.last, f"{reach:.4g} or less, what the nearest of {fact['rows']} rows tell"),))
+    return None
+
+
 def harmed(train_loss: Iterable[Series], targets: Iterable[Fact] | None, least: float = 0.2) -> tuple[str, Any, Any] | None:
     """The number that shows that no training of the run got anywhere; None where one did, or where it can't be said."""
     runs = trainings(train_loss, targets or ())

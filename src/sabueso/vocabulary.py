@@ -162,7 +162,7 @@ VOCABULARY: dict[str, Term] = {
     ),
     "search": Term("fact", "", "a search over settings: its scoring, each candidate's score and confusion counts over the folds", "sklearn"),
     "moments": Term("fact", "", "stored means and spreads of columns beside those of the table at hand: columns, rows, how (file, a scaler)"),
-    "remembered": Term("fact", "", "columns given to a model fitted elsewhere beside its parts: gaps that it fills, levels that it does not know", "sklearn"),
+    "remembered": Term("fact", "", "columns given to a model fitted elsewhere beside its parts: gaps that it fills, levels, types, order and ranges that it does not know", "sklearn"),
     "process_failed": Term("fact", "", "a process that the program started ended with an error: command, status, missing module, last lines"),
     "stored": Term("fact", "", "an object was written to a file: path, models, classes of the person's own modules that it refers to"),
     # ---- what the person logs elsewhere

@@ -93,6 +93,7 @@ class Recount:
             parts = [(t, v) for t, made, v in self.calls if id(made) in near]
             for targets, value in parts:
                 targets.part(float(tensor.detach()), value, line, len(parts))
+                targets.made_line = loss.line
         for targets, _, _ in self.calls:
             if targets.batches & (targets.batches - 1) == 0:
                 self.tell(targets)

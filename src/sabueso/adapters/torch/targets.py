@@ -32,6 +32,8 @@ class Targets:
         self.values: list[float] = []
         self.ratios: list[float] = []
         self.loss_line: Line | None = None
+        self.made_line: Line | None = None  # of what went backward, where that is more than this call
+        self.own: list[float] = []  # what this call gave in the last sampled steps
 
     # ---- gathered
 
@@ -65,7 +67,7 @@ class Targets:
 
     def part(self, loss: float, own: float, line: Line | None, parts: int) -> None:
         """The loss that went backward beside what this call gave it; a call that is but one of several parts says nothing."""
-        self.loss_line = line
+        self.loss_line, self.own = line, [*self.own[-2:], own]
         if parts == 1 and own and math.isfinite(loss) and math.isfinite(own):
             self.ratios.append(loss / own)
         else:
@@ -79,6 +81,8 @@ class Targets:
         low, high = (min(self.ratios), max(self.ratios)) if self.ratios else (None, None)
         value: dict[str, Any] = {
             "function": self.function, "count": self.count, "batches": self.batches, "classes": classes, "baseline": self.baseline(), "ratio": [low, high],
+            "own": sum(self.own) / len(self.own) if self.own else None, "ratio_first": self.ratios[0] if self.ratios else None,
+            "made_line": self.made_line.told if self.made_line else None,
             "loss_line": self.loss_line.told if self.loss_line else None,
         }  # fmt: skip
         if self.sum is not None and self.count:

@@ -6,13 +6,13 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from ...catalogue import check
-from ...events import Fact
+from ...events import Fact, Series
 from ...findings import Finding
 from ...places import Place
 
 
 @check(stage="evaluate", severity="error", leads_to=("misleading-metric", "overfitting", "unseeded"), interventions=("evaluation mode",))
-def evaluated_in_train_mode(evaluation: list[Fact], *, least: int = 2) -> Iterator[Finding]:
+def evaluated_in_train_mode(evaluation: list[Fact], train_loss: list[Series] | None = None, *, least: int = 2) -> Iterator[Finding]:
     """A model is scored while its dropout and batch norms are in training mode.
 
     What it means
@@ -75,7 +75,8 @@ def evaluated_in_train_mode(evaluation: list[Fact], *, least: int = 2) -> Iterat
     for (process, model, file, line), facts in by_line.items():
         live = [f for f in facts if f["training"] and f["live"] and f["repeats"] < 3]
         asleep = sum(1 for f in facts if not (f["training"] and f["live"]))
-        if len(live) < least or asleep or 2 * len(live) <= len(facts) or (process, model) in told:  # mostly repeats: sampling is meant
+        enough = 1 if at_the_end(live, train_loss or []) else least
+        if len(live) < enough or asleep or 2 * len(live) <= len(facts) or (process, model) in told:  # mostly repeats: sampling is meant
             continue
         told.add((process, model))
         first = live[0]
@@ -92,3 +93,10 @@ def evaluated_in_train_mode(evaluation: list[Fact], *, least: int = 2) -> Iterat
             confidence=0.92,
             verified="fact",
         )
+
+
+def at_the_end(live: list[Fact], train_loss: list[Series]) -> bool:
+    """Is it the answers of a model that was never switched that are compared when all training is over?"""
+    last = max((int(s.steps[-1]) for s in train_loss if len(s)), default=0)
+    done = [f for f in live if last and (f.place.step or 0) > last and "eval" not in f["lines"] and f["repeats"] == 1 and (f["rows"] or 0) >= 8]
+    return bool(done) and any({"argmax", "eq", "round"} & set(f["metrics"]) for f in done)

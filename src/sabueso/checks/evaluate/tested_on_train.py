@@ -81,6 +81,10 @@ def tested_on_train(
         if strict and pair.get("left_out_before"):
             yield told(pair, f"It was left out of {pair['left_out_before']} earlier fits, then taken in on", pair["train_line"], 0.95)
             return
+        rest = next((h for h in unused if h["rows"] + pair["eval_distinct"] == pair["train_distinct"]), None)
+        if strict and rest is not None and pair["scored"] and not any(row_uses.clean(p) for p in row_use):
+            yield told(pair, f"A split had cut them off from the {rest['rows']} of {rest['name']!r}, which lie unused: fitted on all", pair["train_line"], 0.94)
+            return
         if unused and (pair["scored"] or measured(pair, metric, hand_metric)) and not strict and not any(row_uses.clean(p) for p in row_use):
             yield told(
                 pair,

@@ -7,14 +7,20 @@ from collections.abc import Iterator
 from ...catalogue import check
 from ...events import Fact, Series
 from ...findings import Finding
-from ...learning import trainings
+from ...learning import behind, trainings
 
 OWN = ("MultiheadAttention", "NonDynamicallyQuantizableLinear", "LSTM", "GRU", "RNN", "Embedding")
 
 
 @check(stage="train", severity="error", leads_to=("underfitting", "not-learning"), interventions=("activation inserted",))
 def no_activation(
-    linear_chain: list[Fact], train_loss: list[Series], targets: list[Fact] = None, initial_weights: list[Fact] = None, *, most_learnt: float = 0.5
+    linear_chain: list[Fact],
+    train_loss: list[Series],
+    targets: list[Fact] = None,
+    initial_weights: list[Fact] = None,
+    learnable: list[Fact] = None,
+    *,
+    most_learnt: float = 0.5,
 ) -> Iterator[Finding]:
     """Two linear layers stand one behind the other with nothing between that bends.
 
@@ -27,7 +33,8 @@ def no_activation(
     Evidence
     --------
     An exact fact, of operations and not of names: the output of one layer is the input of the next, through nothing but reshaping or
-    dropout. It is told where the training has not got rid of half of the loss of the best constant answer. A narrow middle (fewer units
+    dropout. It is told where the training has not got rid of half of the loss of the best constant
+    answer, or stays well behind its nearest rows. A narrow middle (fewer units
     than on either side: a factorised layer, a linear autoencoder, LoRA) is left out, since it says something.
     Remedy
     ------
@@ -79,7 +86,7 @@ def no_activation(
     Goodfellow, Bengio, Courville 2016, "Deep Learning", section 6.1.
     """
     found = [t for t in trainings(train_loss, targets or [], initial_weights or []) if t.learnt is not None]
-    if not found or found[0].learnt is None or found[0].learnt >= most_learnt:
+    if not found or found[0].learnt is None or found[0].learnt >= most_learnt and behind(found[0], learnable or []) is None:
         return
     training = found[0]
     for fact in linear_chain:

@@ -6,13 +6,17 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from ...catalogue import check
-from ...events import Fact
+from ...events import Fact, Series
 from ...findings import Finding
+from ...learning import behind, trainings
 from ...places import Place
 
 
 @check(stage="train", severity="error", leads_to=("learning-rate-too-low", "underfitting", "learning-rate-too-high", "unseeded", "small-batch"))
-def not_learning(rebuilt: list[Fact] | None = None, weights_loaded: list[Fact] | None = None, *, least: int = 5) -> Iterator[Finding]:
+def not_learning(
+    rebuilt: list[Fact] | None = None, weights_loaded: list[Fact] | None = None, train_loss: list[Series] | None = None, targets: list[Fact] | None = None,
+    learnable: list[Fact] | None = None, initial_weights: list[Fact] | None = None, activation: list[Fact] | None = None, *, least: int = 5, steps: int = 150,
+) -> Iterator[Finding]:  # fmt: skip
     """What is learnt is thrown away: the model is built anew each epoch, or overwritten with weights that were never trained.
 
     What it means
@@ -27,7 +31,8 @@ def not_learning(rebuilt: list[Fact] | None = None, weights_loaded: list[Fact] |
     Built anew: at least five optimizers of one line over parameters of the same shapes, where the parameters before are gone and were not
     used between their last backward and the next build (no evaluation, no `no_grad`, no `state_dict`), and either start from bit-equal
     weights or each had one pass over a loader. Folds, searches and restarts use what they trained. Overwritten: a trained module loaded, at
-    least twice, the state of a living model that never changed and that the loss depends on.
+    least twice, the state of a living model that never changed and that the loss depends on. Where nothing else is known: after 150 steps the
+    loss is still that of the best constant, though the nearest rows of the same data get rid of three tenths of it and more (a warning).
     Remedy
     ------
     Build before the loop; copy from the trained network to its target.
@@ -89,6 +94,21 @@ def not_learning(rebuilt: list[Fact] | None = None, weights_loaded: list[Fact] |
             confidence=0.93,
             verified="fact",
         )
+    if activation:  # a linear model is another matter: underfitting
+        yield from in_vain(train_loss or [], targets or [], learnable or [], initial_weights or [], steps)
+
+
+def in_vain(train_loss: list[Series], targets: list[Fact], learnable: list[Fact], initial_weights: list[Fact], steps: int) -> Iterator[Finding]:
+    """A loss that stays at that of the best constant, though the nearest rows of the same data tell the targets."""
+    for training in trainings(train_loss, targets, initial_weights):
+        wrong = behind(training, learnable, 0.3)
+        if wrong is None or len(training.losses) < steps or (training.learnt or 0.0) > 0.05:
+            continue
+        evidence = [("share of the loss of the best constant answer that training got rid of", round(training.learnt or 0.0, 3), "most of it"), *wrong.evidence]
+        place = training.place.but(step=int(training.steps[-1]))
+        remedy = "let it learn 20 rows by heart first: where that fails too, the path from the inputs to the loss is broken"
+        yield Finding(f"{len(training.losses)} steps taught the model nothing: {wrong.says}", place, evidence, remedy, severity="warning", confidence=0.55)
+        return
 
 
 def built_anew(fact: Fact, least: int) -> Iterator[Finding]:

@@ -1,0 +1,112 @@
+"""Neighbours: how much of a loss the nearest rows of the training data alone would get rid of, as a yardstick for what a model learns.
+
+Rows and targets of sampled steps are kept (a few hundred); at the end each row is predicted from its nearest neighbours, itself left out.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...capture import agreement
+from .lines import Line
+from .targets import BINARY, CLASSES, SQUARES
+from .trace import is_plain, tensors_in
+from .watch import Watch
+
+PART = "neighbours"
+MOST_ROWS = 600
+LEAST_ROWS = 150
+MOST_WIDTH = 4096
+MOST_COLUMNS = 16  # of a target
+NEAR = 15
+PRIOR = 0.5  # counted beforehand for every class
+
+
+class Neighbours:
+    """Rows and targets of the first loss that has one target a row."""
+
+    def __init__(self, watch: Watch) -> None:
+        self.watch, self.recorder = watch, watch.recorder
+        self.inputs: Any = None
+        self.function, self.line = "", None
+        self.rows: dict[bytes, tuple[np.ndarray, np.ndarray]] = {}
+
+    def forward(self, root: Any, inputs: Any, outputs: Any) -> None:
+        """What the model was given."""
+        first = next(iter(tensors_in(inputs)), None)
+        fits = first is not None and is_plain(first) and not first.requires_grad and first.dim() > 1 and first.is_floating_point()
+        fits = fits and first.numel() <= MOST_WIDTH * max(1, first.shape[0]) and first.element_size() >= 4
+        self.inputs = first.detach() if fits and self.inputs is None else None
+
+    def loss_call(self, call: Any) -> None:
+        """What it should have answered."""
+        inputs, self.inputs = self.inputs, None
+        line: Line | None = call.made.line
+        if inputs is None or self.watch.evaluating or len(self.rows) >= MOST_ROWS or call.function not in CLASSES | BINARY | SQUARES:
+            return
+        target, rows = call.target, inputs.shape[0]
+        if self.function and (self.function, self.line) != (call.function, line) or not is_plain(target) or target.requires_grad:
+            return
+        if target.numel() % rows or target.numel() // rows > MOST_COLUMNS or target.element_size() == 2 or target.shape[:1] != inputs.shape[:1]:
+            return
+        if call.function in CLASSES and (target.is_floating_point() or target.dim() > 1) or call.value["weights"]:
+            return
+        self.function, self.line = call.function, line
+        step = max(1, rows // MOST_ROWS)
+        given, wanted = inputs[::step].reshape(-1, inputs[0].numel()).numpy(), target.detach()[::step].reshape(len(inputs[::step]), -1).numpy()
+        for x, y in zip(given[:MOST_ROWS], wanted[:MOST_ROWS], strict=False):
+            self.rows.setdefault(x.tobytes(), (x.copy(), y.astype(np.float64)))
+
+    def clear(self) -> None:
+        self.inputs = None
+
+    def last_words(self) -> None:
+        """Fact `learnable`."""
+        if len(self.rows) < LEAST_ROWS:
+            return
+        x, y = (np.stack(part) for part in zip(*list(self.rows.values())[:MOST_ROWS], strict=True))
+        features = agreement.prepared(x)
+        if features.shape[1] == 0:
+            return
+        near = agreement.neighbours(features, features, NEAR, same=True)
+        binary = self.function in BINARY
+        if binary and (y.shape[1] > 1 or not np.isin(y, (0, 1)).all()):
+            return
+        share = of_classes(y[:, 0].astype(int), near) if binary or self.function in CLASSES else of_numbers(y, near)
+        if share is not None:
+            value = {"function": self.function, "rows": len(x), "width": x.shape[1], "share": share, "neighbours": NEAR}
+            self.recorder.fact("learnable", value, stage="train", **(self.line.place if self.line else {}))
+
+
+def of_classes(y: np.ndarray, near: np.ndarray) -> float | None:
+    """The share of the labels' entropy that neighbours' counts get rid of."""
+    if y.min() < 0:
+        return None
+    levels, codes = np.unique(y, return_inverse=True)
+    counts = np.bincount(codes)
+    if len(levels) < 2 or len(levels) > 60:
+        return None
+    share = counts / counts.sum()
+    votes = (codes[near] == codes[:, None]).sum(1)
+    loss = -np.log((votes + PRIOR) / (near.shape[1] + PRIOR * len(levels))).mean()
+    entropy = float(-(share * np.log(share)).sum())
+    return float(1 - loss / entropy) if entropy > 0.05 else None
+
+
+def of_numbers(y: np.ndarray, near: np.ndarray) -> float | None:
+    """The share of the targets' variance that neighbours' means get rid of."""
+    variance = float(y.var(axis=0).mean())
+    return float(1 - ((y[near].mean(axis=1) - y) ** 2).mean() / variance) if variance > 1e-12 else None
+
+
+def install(watch: Watch) -> None:
+    """Hang on the calls of models and losses in sampled steps."""
+    if not watch.recorder.wants("learnable"):
+        return
+    neighbours = Neighbours(watch)
+    watch.hang("on_forward", PART, neighbours.forward)
+    watch.hang("on_loss_call", PART, neighbours.loss_call)
+    watch.hang("on_disarm", PART, neighbours.clear)
+    watch.recorder.at_exit(watch.guard(PART)(neighbours.last_words))
