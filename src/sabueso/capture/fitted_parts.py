@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from . import thresholds
+
 INNER = ("best_estimator_", "estimator_", "regressor_", "classifier_")  # where a wrapper keeps what it fitted
 MOST_LEVELS = 2000
 LOST = -1  # an output column that is made of several columns, or of one that is not known
@@ -32,6 +34,7 @@ class Remembered:
     filler: str = ""
     indicated: bool = False
     scaled: bool = False
+    thresholds: np.ndarray | None = None  # at which a forest asks about the column as it is given
     weight: float | None = None  # of its columns in the last model, where 1 is the mean over all columns
 
 
@@ -155,6 +158,9 @@ class Forest(Parts):
 
     def _model(self, has: dict[str, Any], at: list[int]) -> None:
         super()._model(has, at)
+        for j, held in thresholds.of_forest(has, at).items():
+            if not self.of(j).scaled:
+                self.of(j).thresholds = held
         trees = has.get("estimators_", has.get("tree_"))
         if trees is None:
             return

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from . import thresholds
 from .columns import GRID, ROWS, names_of, split
 from .fitted_parts import Remembered, remembered
 from .recorder import Recorder
@@ -15,6 +16,7 @@ from .streams import Model, Stream
 
 LEAST = 30  # rows: a mean of fewer is at the mercy of single ones
 MOST_OWNERS = 40
+CLOSE = 0.5  # spreads (plus the log of the ratio of both) that moments may be off and still be the same column's
 
 
 class Memory:
@@ -55,13 +57,48 @@ def tell(recorder: Recorder, memory: Memory, stream: Stream, rows: np.ndarray, g
         if column.dtype.kind in "iuf" and c.mean is not None:
             told = beside(name, column.astype(float), rows, c.mean, c.sd or 0.0)
             numbers += [told] if told else []
-        others += [t for t in (_gaps(name, c, column, rows), _levels(name, c, column, rows)) if t]
+        others += [t for t in (_beyond(name, c, column, rows), _gaps(name, c, column, rows), _levels(name, c, column, rows)) if t]
+    swapped = order_of(memory, got)
+    others += [swapped] if swapped else []
     scaler = next((c.scaler for c in memory.columns if c.scaler), "")
     place = {"estimator": memory.model.cls, "file": stream.file or "", "line": stream.line}
-    if numbers:
+    if numbers and not swapped:
         recorder.fact("moments", {"columns": numbers, "rows": len(rows), "how": scaler}, **place)
     if others:
         recorder.fact("remembered", {"columns": others, "rows": len(rows), "model": memory.model.cls}, **place)
+
+
+def order_of(memory: Memory, got: list[np.ndarray]) -> dict[str, Any] | None:
+    """Columns whose remembered moments are those of one another's values: fed in another order."""
+    held = [c for c in memory.columns if c.mean is not None and c.sd and c.index < len(got) and got[c.index].dtype.kind in "iuf"]
+    if len(held) < 2:
+        return None
+    values = [got[c.index].astype(float) for c in held]
+    means, sds = np.array([np.nanmean(v) for v in values]), np.array([np.nanstd(v) for v in values])
+    if not np.isfinite(means).all() or not (sds > 0).all():
+        return None
+    mean, sd = np.array([c.mean for c in held], float), np.array([c.sd for c in held], float)
+    far = np.abs(means[None] - mean[:, None]) / sd[:, None] + np.abs(np.log(sds[None] / sd[:, None]))  # of column j's values from i's moments
+    off = [i for i in range(len(held)) if far[i, i] > 3 * CLOSE]
+    if not 2 <= len(off) <= 12:
+        return None
+    left, place = set(off), {}
+    for i in off:
+        j = min(left, key=lambda j: far[i, j])
+        if far[i, j] > CLOSE or i == j:
+            return None
+        place[i] = j
+        left.discard(j)
+    called = [memory.names[c.index] if memory.names else f"column {c.index}" for c in held]
+    return {"column": [called[i] for i in off], "kind": "order", "scaler": held[0].scaler, "of": len(values[0]),
+            "distance": round(float(np.mean([far[i, i] for i in off])), 3), "distance_found": round(float(np.mean([far[i, j] for i, j in place.items()])), 3),
+            "holds": {called[i]: called[j] for i, j in place.items()}, "rows": []}  # fmt: skip
+
+
+def _beyond(name: str, c: Remembered, column: np.ndarray, rows: np.ndarray) -> dict[str, Any] | None:
+    """A column whose values lie beyond all that a forest asks about it."""
+    found = thresholds.beyond(c.thresholds, column.astype(float)) if c.thresholds is not None and column.dtype.kind in "iuf" else None
+    return {"column": name, "kind": "beyond", "of": len(column), "rows": rows[:ROWS].tolist(), "weight": c.weight, **found} if found else None
 
 
 def beside(name: str, column: np.ndarray, rows: np.ndarray, mean: float, sd: float) -> dict[str, Any] | None:
@@ -101,6 +138,9 @@ def _gaps(name: str, c: Remembered, column: np.ndarray, rows: np.ndarray) -> dic
 
 def _levels(name: str, c: Remembered, column: np.ndarray, rows: np.ndarray) -> dict[str, Any] | None:
     """Levels that an encoder does not know, and the known ones of which they are another spelling."""
+    if c.levels and column.dtype.kind in "iuf" and len(c.levels) >= 2 and all(_spells(v) for v in c.levels):
+        return {"column": name, "kind": "type", "encoder": c.encoder, "known": sorted(c.levels)[:8], "example": str(column[0]), "of": len(column),
+                "rows": rows[:ROWS].tolist()}  # fmt: skip
     if not c.levels or column.dtype.kind != "O":
         return None
     said = column.tolist()
@@ -116,6 +156,10 @@ def _levels(name: str, c: Remembered, column: np.ndarray, rows: np.ndarray) -> d
     return {"column": name, "kind": "levels", "encoder": c.encoder, "pooled": c.pooled, "known": len(c.levels), "of": len(said), "alike": alike,
             "new": dict(sorted(((v, new[v]) for v in shown), key=lambda t: -t[1])[:10]), "count": sum(new[v] for v in shown),
             "rows": [int(rows[i]) for i, v in enumerate(said) if v in shown][:ROWS]}  # fmt: skip
+
+
+def _spells(text: str) -> bool:
+    return bool(text.strip()) and text.strip().lstrip("+-").replace(".", "", 1).isdigit()
 
 
 def plain(text: str) -> str:

@@ -144,7 +144,7 @@ def out_of_step(column: np.ndarray, rows: np.ndarray, right: np.ndarray, labels:
 def where(x: Any, y: Any) -> dict[str, Any]:
     """The line that shuffled one of both by itself, else the one that gave either its value last; and their names."""
     inputs, labels = sight.name_of_root(x), sight.name_of_root(y)
-    for name, file, line in (inputs, labels):
+    for name, file, _ in (inputs, labels):
         for number, text in enumerate(linecache.getlines(file) if file and name else (), 1):
             if re.search(rf"\bshuffle\(\s*{re.escape(name or '')}\s*\)", text):
                 return {"name": labels[0], "inputs": inputs[0], "file": file, "line": number}

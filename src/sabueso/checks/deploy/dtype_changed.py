@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ... import comparisons
+from ... import comparisons, stored_models
 from ...catalogue import check
 from ...events import Fact
 from ...findings import Finding
@@ -17,7 +17,7 @@ from ...findings import Finding
     leads_to=("covariate-drift", "preprocess-skew", "unseen-category", "new-category", "label-drift", "unit-change"),
     instead=("tables_apart",),
 )
-def dtype_changed(inputs: list[Fact], *, tables_apart: list[Fact] | None = None, least: int = 8) -> Iterator[Finding]:
+def dtype_changed(inputs: list[Fact] = None, remembered: list[Fact] = None, *, tables_apart: list[Fact] | None = None, least: int = 8) -> Iterator[Finding]:
     """A value changes its type, and its meaning with it, on the way to the model.
 
     What it means
@@ -76,7 +76,8 @@ def dtype_changed(inputs: list[Fact], *, tables_apart: list[Fact] | None = None,
     Python documentation, Truth value testing.
     """
     yield from comparisons.types(tables_apart or ())
-    for fact in inputs:
+    yield from (stored_models.kind(fact, c) for fact in remembered or [] for c in fact["columns"] if c["kind"] == "type")
+    for fact in inputs or []:
         found = list(_requests(fact, least)) if fact.get("requests") else []
         if found:
             yield _told(fact, found)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ... import comparisons
+from ... import comparisons, stored_models
 from ...catalogue import check
 from ...events import Fact
 from ...findings import Finding
@@ -17,7 +17,7 @@ from ...findings import Finding
     instead=("tables_apart",),
 )
 def feature_order(
-    inputs: list[Fact], *, tables_apart: list[Fact] | None = None, seen: float = 0.5, apart: float = 0.4, alike: float = 0.15
+    inputs: list[Fact] = None, remembered: list[Fact] = None, *, tables_apart: list[Fact] = None, seen: float = 0.5, apart: float = 0.4, alike: float = 0.15
 ) -> Iterator[Finding]:
     """The columns are fed in another order than they were learnt in.
 
@@ -67,7 +67,8 @@ def feature_order(
     Breck et al., The ML test score, 2017.
     """
     yield from comparisons.order(tables_apart or ())
-    for fact in inputs:
+    yield from (stored_models.order(fact, c) for fact in remembered or [] for c in fact["columns"] if c["kind"] == "order")
+    for fact in inputs or []:
         own, fed = fact.get("names"), fact.get("fed_names")
         if fact.get("named") and own and fed and own != fed and sorted(own) == sorted(fed):
             yield _finding(fact, [a for a, b in zip(own, fed) if a != b], own, fed, "the names of both tables", 1.0, 0.0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from ... import stored_models
 from ...catalogue import check
 from ...events import Fact
 from ...findings import Finding
@@ -16,7 +17,9 @@ from ...skews import in_another_zone, reshaped_column, step_left_out, turned_col
     severity="error",
     leads_to=("covariate-drift", "concept-drift", "label-drift", "fit-before-split", "unscaled-input", "unit-change", "misleading-metric"),
 )
-def preprocess_skew(inputs: list[Fact], *, strong: float = 0.3, sure: float = 1e-6, same: float = 1e-3) -> Iterator[Finding]:
+def preprocess_skew(
+    inputs: list[Fact] = None, remembered: list[Fact] = None, *, strong: float = 0.3, sure: float = 1e-6, same: float = 1e-3
+) -> Iterator[Finding]:
     """Rows are prepared otherwise where the model is used than where it learnt.
 
     What it means
@@ -67,7 +70,8 @@ def preprocess_skew(inputs: list[Fact], *, strong: float = 0.3, sure: float = 1e
     ----------
     Breck et al., The ML test score, 2017 (training-serving skew).
     """
-    for fact in inputs:
+    yield from (stored_models.step_missing(fact, c) for fact in remembered or [] for c in fact["columns"] if c["kind"] == "beyond" and c["form"])
+    for fact in inputs or []:
         learnt, fed = fact.get("made_by"), fact.get("fed_by")
         if learnt and fed and learnt["class"] == fed["class"] and (learnt["number"], learnt["fits"]) != (fed["number"], fed["fits"]):
             yield _refitted(fact, learnt, fed)

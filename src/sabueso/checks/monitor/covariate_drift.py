@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ... import comparisons
+from ... import comparisons, stored_models
 from ...catalogue import check
 from ...drift import Moved
 from ...events import Fact
@@ -15,7 +15,7 @@ from ...shifts import Harm, Segment, drifted, harm, moved_by, segments, shown, t
 
 @check(stage="monitor", severity="warning", leads_to=("concept-drift", "label-drift"), instead=("tables_apart",))
 def covariate_drift(
-    inputs: list[Fact], *, tables_apart: list[Fact] | None = None, effect: float = 0.3, sure: float = 1e-6, least: int = 20
+    inputs: list[Fact] = None, remembered: list[Fact] = None, *, tables_apart: list[Fact] = None, effect: float = 0.3, sure: float = 1e-6, least: int = 20
 ) -> Iterator[Finding]:
     """A column's values have moved away from those that the model learnt, and the model is worse for it.
 
@@ -74,7 +74,10 @@ def covariate_drift(
     Rabanser et al., Failing loudly, 2019.
     """
     yield from comparisons.covariate(tables_apart or ())
-    for fact in inputs:
+    yield from (
+        stored_models.beyond(fact, c) for fact in remembered or [] for c in fact["columns"] if c["kind"] == "beyond" and not c["form"] and not c["factor"]
+    )
+    for fact in inputs or []:
         found = []
         for column in fact["columns"]:
             if column["kind"] != "number" or "cur_counts" not in column or not drifted(column):

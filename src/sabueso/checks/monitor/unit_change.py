@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ... import broken_rows as broken
-from ... import comparisons, quality
+from ... import comparisons, quality, stored_models
 from ...catalogue import check
 from ...events import Fact
 from ...findings import Finding
@@ -19,8 +19,8 @@ LEADS_TO = ("covariate-drift", "saturated-units", "not-learning", "preprocess-sk
 
 @check(stage="monitor", severity="error", leads_to=LEADS_TO)
 def unit_change(
-    inputs: list[Fact] = None, moments: list[Fact] = None, broken_rows: list[Fact] = None, tables_apart: list[Fact] = None, table_seen: list[Fact] = None,
-    *, least: int = 8, clear: float = 4
+    inputs: list[Fact] = None, moments: list[Fact] = None, broken_rows: list[Fact] = None, remembered: list[Fact] = None,
+    tables_apart: list[Fact] = None, table_seen: list[Fact] = None, *, least: int = 8, clear: float = 4
 ) -> Iterator[Finding]:  # fmt: skip
     """A column comes in another unit than the one that the model learnt.
 
@@ -32,9 +32,8 @@ def unit_change(
     Every such row lies in a place where the model has seen nothing, or beyond its last split, and is answered alike.
     Evidence
     --------
-    The medians and the factor between them. All quantiles from 15 to 85 per cent must agree with those of the fit after division by the
-    factor. Spoken of factors over 4 that are known between customary units, of other factors over 5 where the rows break off sharply, and of
-    smaller ones only where the model's error rises too.
+    The medians and the factor between them. All quantiles from 15 to 85 per cent must agree with those of the fit after division by it. Spoken of
+    known factors over 4, of others over 5 where the rows break off sharply, and of smaller known ones where the model's error rises too.
     Remedy
     ------
     Convert the rows named back where they are read.
@@ -69,6 +68,7 @@ def unit_change(
     yield from comparisons.unit(tables_apart or ())
     yield from quality.changed(table_seen if table_seen and not broken_rows else (), "unit")
     yield from (finding for fact in moments or [] for finding in _stored(fact, clear))
+    yield from (stored_models.unit(fact, c) for fact in remembered or [] for c in fact["columns"] if c["kind"] == "beyond" and c["factor"])
     told: set[tuple[int, str]] = set()
     yield from (broken.of(f) for f in broken_rows or [] if f["kind"] == "unit")
     for fact in inputs or []:
