@@ -49,8 +49,8 @@ def run(losses: list[float], outcome: str = "succeeded") -> Run:
     ("now", "still", "applied", "word"),
     [
         ([5.0, 1.0, 0.1], False, 3, "went away"),
-        ([5.0, 6.0, 9.0], False, 3, "no difference"),  # the finding can't but vanish: only a gain proves it
-        ([5.0, 6.0, 9.0], True, 3, "stayed"),
+        ([5.0, 6.0, 9.0], False, 3, "no difference"),  # the remedy itself: only a gain proves it
+        ([5.0, 1.0, 0.1], True, 3, "went away"),
         ([5.0, 1.0, 0.1], False, 0, "could not be tried"),
         ([5.0, np.nan, np.nan], False, 3, "no difference"),
     ],

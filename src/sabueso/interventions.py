@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Intervention:
-    """`name` says what is changed; `library` is what must be in use for it; `certain` if the finding can't but vanish, so that only a gain proves it."""
+    """`name` says what is changed; `library` is what must be in use for it; `certain` if it is the remedy itself, so that only a gain proves it."""
 
     name: str
     library: str

@@ -151,6 +151,7 @@ VOCABULARY: dict[str, Term] = {
     "text_overlooked": Term("fact", "", "text columns compared with dtype object, which they are not (pandas 3): columns, beside, version", "pandas"),
     "text_order": Term("fact", "", "rows stand in the text order of a column that spells whole numbers: column, first, columns that it unsettles", "pandas"),
     "column": Term("profile", "", "a column of a table as read, of what a model was fitted on or judged with; place.tensor names the table or the call"),
+    "correlation": Term("fact", "", "how the number columns that a model is fitted on go together: table, columns, values (a square of correlations)"),
     # ---- metrics, serving, monitoring
     "device_asked": Term("fact", "", "a model was moved to a device in vain: device, model, what it ran on, whether the program said so", "torch"),
     "hand_broadcast": Term("fact", "", "a mean of a square table that holds all pairs of a vector and a column: names, shapes, value by row", "numpy"),
@@ -162,7 +163,7 @@ VOCABULARY: dict[str, Term] = {
     ),
     "search": Term("fact", "", "a search over settings: its scoring, each candidate's score and confusion counts over the folds", "sklearn"),
     "moments": Term("fact", "", "stored means and spreads of columns beside those of the table at hand: columns, rows, how (file, a scaler)"),
-    "remembered": Term("fact", "", "columns given to a model fitted elsewhere beside its parts: gaps that it fills, levels, types, order and ranges that it does not know", "sklearn"),
+    "remembered": Term("fact", "", "columns given to a model fitted elsewhere beside its parts: gaps, levels, types, order, ranges", "sklearn"),
     "process_failed": Term("fact", "", "a process that the program started ended with an error: command, status, missing module, last lines"),
     "stored": Term("fact", "", "an object was written to a file: path, models, classes of the person's own modules that it refers to"),
     # ---- what the person logs elsewhere

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import tempfile
@@ -18,13 +19,28 @@ from ..store.writer import Writer, create_folder, write_meta
 from .supervise import Ended, supervise
 from .target import Target
 
+# variables that decide how numbers come out; nothing else of the environment is kept
+NUMERIC = ("PYTHONHASHSEED", "CUDA_VISIBLE_DEVICES", "CUBLAS_WORKSPACE_CONFIG", "NVIDIA_TF32_OVERRIDE")
+NUMERIC_PREFIXES = ("OMP_NUM", "MKL_NUM", "OPENBLAS_NUM", "TORCH_DETERMINISTIC", "TF_DETERMINISTIC", "TF_ENABLE_ONEDNN", "XLA_FLAGS")
+MOST_SOURCE = 300_000  # bytes
+
+
+def keep_source(folder: Path, command: list[str]) -> None:
+    """The script as it ran, so that a later run can be held against it."""
+    script = next((Path(w) for w in command[:3] if w.endswith(".py")), None)
+    if script is not None and script.is_file() and script.stat().st_size < MOST_SOURCE:
+        (folder / "sources.json").write_text(json.dumps({script.name: script.read_text(errors="replace")}))
+
 
 def begin(target_command: list[str], name: str, settings: Config) -> tuple[Path | None, str | None]:
     """A run folder to record into. If none can be written: one in the temporary directory, or none at all, and what to say of it."""
     meta = {"command": target_command, "cwd": os.getcwd(), "started": time.time(), "sabueso": __version__}
+    meta["environment"] = {k: v for k, v in sorted(os.environ.items()) if k in NUMERIC or k.startswith(NUMERIC_PREFIXES)}
     meta |= {"python": sys.version.split()[0], "machine": f"{sys.platform}, {os.cpu_count()} processors"}
     try:
-        return create_folder(settings.home(), name, meta), None
+        folder = create_folder(settings.home(), name, meta)
+        keep_source(folder, target_command)
+        return folder, None
     except OSError as error:
         why = f"{settings.home()} can't be written ({error.strerror or error}): nothing of this run is kept; use --dir for another place"
     try:

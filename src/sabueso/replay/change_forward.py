@@ -105,6 +105,10 @@ def begun_anew(change: Any, torch: Any) -> None:
             if hasattr(m, "reset_parameters"):
                 m.reset_parameters()
                 change.applied()
+                continue
+            for p in [p for p in m.parameters(recurse=False) if p.dim() > 1]:  # made by hand
+                torch.nn.init.normal_(p, std=max(p.shape) ** -0.5)
+                change.applied()
 
     at_root(torch, before)
 

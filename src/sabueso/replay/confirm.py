@@ -12,6 +12,7 @@ from ..interventions import Intervention
 from ..runs import Run
 
 WENT, STAYED, NO_DIFFERENCE, COULD_NOT = "went away", "stayed", "no difference", "could not be tried"
+UNMEASURED = ("workers 0",)  # what is proven by its absence: no number of the run need be better
 BETTER = 0.95  # of a loss
 LARGER_IS_BETTER = ("accuracy", "f1", "roc_auc", "r2", "precision", "recall", "balanced", "average_precision")
 
@@ -36,11 +37,11 @@ def judged(finding: Finding, change: Intervention, was: Run, now: Run, found: li
         return Verdict(COULD_NOT, change.name, "the change met nothing to be applied to")
     what, before, after, better = measured(was, now)
     gone = not any(f.check == finding.check and f.severity != "note" for f in found)
-    if gone and (better or better is None and not change.certain):
-        return Verdict(WENT, change.name, what, before, after)
-    if not gone and not better:
-        return Verdict(STAYED, change.name, what, before, after)
-    return Verdict(NO_DIFFERENCE if not better else STAYED, change.name, what, before, after)
+    if change.certain:  # the remedy itself, put in behind what captures the fault: only the gain tells
+        word = WENT if better or change.name in UNMEASURED and gone else NO_DIFFERENCE
+    else:
+        word = STAYED if not gone else WENT if better or better is None else NO_DIFFERENCE
+    return Verdict(word, change.name, what, before, after)
 
 
 def measured(was: Run, now: Run) -> tuple[str, Any, Any, bool | None]:

@@ -123,8 +123,9 @@ def explanations(a: Run, b: Run, sources: tuple[dict[str, str], dict[str, str]],
 def of_program(sources: tuple[dict[str, str], dict[str, str]], first: Divergence | None) -> list[Explanation]:
     """Lines of the program that were changed: those at or before the divergence explain it."""
     found = []
-    for name in sorted(sources[0].keys() & sources[1].keys()):
-        old, new = (s[name].splitlines() for s in sources)
+    names = [(n, n) for n in sorted(sources[0].keys() & sources[1].keys())] or list(zip(sources[0], sources[1]))
+    for name, other in names:
+        old, new = sources[0][name].splitlines(), sources[1][other].splitlines()
         for tag, low, high, start, end in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
             if tag == "equal" or not any(t.strip() for t in [*old[low:high], *new[start:end]]):
                 continue
@@ -148,6 +149,8 @@ def of_seeds(a: Run, b: Run, first: Divergence | None) -> list[Explanation]:
         if not one or not two:
             continue
         seeded = all(f.get("seeded", True) for f in (one[-1], two[-1]))
+        if one[-1].get("seed") != two[-1].get("seed"):
+            found.append(Explanation("seeds", f"seed of {said}: {one[-1].get('seed')} before, {two[-1].get('seed')} after", 0.95))
         if not seeded and first is not None:
             found.append(Explanation("seeds", f"{said} was not seeded: it differs from run to run", 0.9 if drawn(first) else 0.4))
     return found

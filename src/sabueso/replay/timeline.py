@@ -18,8 +18,8 @@ from ..stages import rank_of
 
 # within a step, in the order of the program
 PHASES = (
-    "initial_weights", "model_input", "output_mean", "output_std", "units_dead", "units_saturated", "loss_call", "train_loss", "weight_gradient", "gradient_norm",
-    "learning_rate", "update_ratio", "weight_norm", "evaluation_error", "inputs", "metric",
+    "initial_weights", "model_input", "output_mean", "output_std", "units_dead", "units_saturated", "loss_call", "train_loss", "weight_gradient",
+    "gradient_norm", "learning_rate", "update_ratio", "weight_norm", "evaluation_error", "inputs", "metric",
 )  # fmt: skip
 SERIES = tuple(n for n in PHASES if n not in ("initial_weights", "model_input", "loss_call", "inputs", "metric"))
 TABLES = {
@@ -50,7 +50,7 @@ def items(run: Run) -> list[Item]:
     """All values of a run, in order."""
     dtype = next((f["dtype"] for f in run.facts("model_input") if "float" in str(f.get("dtype"))), "float32")
     built = lines_of_modules(run)
-    found = [*tables(run), *columns(run), *weights(run, built), *calls(run), *estimators(run), *series(run, dtype, built), *scores(run)]
+    found = [*tables(run), *columns(run), *weights(run, built), *calls(run), *labels(run), *estimators(run), *series(run, dtype, built), *scores(run)]
     return sorted(found, key=lambda i: i.order)
 
 
@@ -137,10 +137,19 @@ def calls(run: Run) -> Iterator[Item]:
                     yield Item((*name, side, key), at("loss_call", fact.place.step, 1), what, plain(held[key]), place, str(held.get("dtype")), spread(held))
 
 
+def labels(run: Run) -> Iterator[Item]:
+    """How often each class stood among the targets so far."""
+    seen: Counter[Any] = Counter()
+    for fact in run.facts("targets"):
+        if fact.get("classes") and fact.place.step is not None:
+            key, place = numbered(seen, "targets", fact.get("function"), fact.place.step), fact.place.but(tensor="target")
+            yield Item(key, at("loss_call", fact.place.step, 2), "classes of the target", plain(fact["classes"]), place)
+
+
 def estimators(run: Run) -> Iterator[Item]:
     """Columns that estimators were fitted on, and given afterwards."""
     seen: Counter[Any] = Counter()
-    for fact in run.facts("inputs"):
+    for fact in [f for f in run.facts("inputs") if f.get("method") != "forward"]:  # networks are fed by batch, and sampled
         name, fit = numbered(seen, "inputs", fact.get("model"), fact.get("method")), fact.place.but(file=fact.get("fit_file"), line=fact.get("fit_line"))
         for part, place in (("ref", fit), ("cur", fact.place)):
             for column in fact.get("columns") or ():
