@@ -104,6 +104,24 @@ def bars(counts: Sequence[float], labels: Sequence[str], title: str, width: int 
     return "".join([head, *shapes, *ends, "</svg>"])
 
 
+def matrix(names: Sequence[str], values: Sequence[Sequence[float]], title: str) -> str:
+    """A square of correlations: blue for what rises together, red for what falls; each square says its numbers on hovering."""
+    each, left = 16, 8 + 7 * min(24, max(map(len, names), default=0))
+    size = each * len(names)
+    box = f'width="{left + size}" viewBox="0 0 {left + size} {size}"'
+    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" class="matrix" {box} role="img" aria-label="{escape(title)}">']
+    for row, name in enumerate(names):
+        parts.append(
+            f'<text x="{left - 6}" y="{row * each + 12}" text-anchor="end" class="axis" {TEXT}>{escape(name if len(name) <= 24 else name[:23] + "…")}</text>'
+        )
+        for column, value in enumerate(values[row]):
+            fill, strength = (BLUE if value >= 0 else RED), min(1.0, abs(value)) if math.isfinite(value) else 0.0
+            told = f"<title>{escape(name)} and {escape(names[column])}: {short(value)}</title>"
+            at = f'x="{left + column * each}" y="{row * each}" width="{each - 1}" height="{each - 1}"'
+            parts.append(f'<rect {at} fill="{fill}" fill-opacity="{strength:.2f}" stroke="{PALE}" stroke-width="0.5">{told}</rect>')
+    return "".join([*parts, "</svg>"])
+
+
 def histogram(quantiles: Sequence[float], top: Sequence[tuple[Any, int]]) -> tuple[list[float], list[str]]:
     """Counts and labels of a Profile: shares of equal bins between its kept quantiles, or its most frequent values."""
     if quantiles and quantiles[-1] > quantiles[0]:

@@ -13,7 +13,7 @@ from ..capture.around import Patches
 from ..capture.recorder import Recorder, guarded
 
 LIBRARIES = ("polars",)
-PROVIDES = ("column", "table_read", "table_join", "join_reduced", "rows_dropped", "text_order", "text_encoded", "order_used", "table_used")
+PROVIDES = ("column", "correlation", "table_read", "table_join", "join_reduced", "rows_dropped", "text_order", "text_encoded", "order_used", "table_used")
 READERS = (
     "read_csv",
     "read_parquet",

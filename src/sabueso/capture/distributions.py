@@ -5,12 +5,15 @@ from __future__ import annotations
 import time
 from typing import Any
 
+import numpy as np
+
+from ..profiles import Profile
 from . import summarise
 from .recorder import Recorder
 
 MOST_ROWS = 2_000
 MOST_COLUMNS, MOST_UNNAMED = 60, 30
-MOST_TABLES = 10
+MOST_TABLES, MOST_RELATED = 10, 30
 SECONDS = 0.12  # CPU time of all of them in a run
 
 
@@ -40,6 +43,8 @@ class Distributions:
             profile.name = named[n] if named else profile.name if summarise.is_frame(x) else f"column {profile.name}"
             told = profile.as_dict() | {"count": rows, "missing": round(profile.missing / max(profile.count, 1) * rows)}
             recorder.profile("column", told, **(place or {}), column=profile.name, tensor=source)
+        if source.endswith(" fit"):
+            _related(recorder, some, found, source, place)
         self.spent += time.thread_time() - began
 
 
@@ -51,6 +56,21 @@ def look(recorder: Recorder, x: Any, source: str, names: list[str] | None = None
         recorder.shared.setdefault("distributions", Distributions()).look(recorder, x, source, names, place)
     except Exception as error:  # nested or foreign values: this table is not shown
         recorder.own_error("distributions", error, turn_off=False)
+
+
+def _related(recorder: Recorder, some: Any, found: list[Profile], source: str, place: dict[str, Any]) -> None:
+    """Correlations of the columns that hold varying numbers, gaps taken as the mean."""
+    shown = [(n, p) for n, p in enumerate(found) if p.kind in ("number", "bool") and p.sd][:MOST_RELATED]
+    if len(shown) < 2 or not recorder.wants("correlation"):
+        return
+    lib = summarise.library(some)
+    columns = [some[:, n] if lib == "numpy" else summarise.column(some, summarise.columns_of(some)[n]) for n, _ in shown]
+    held = np.array([np.asarray(c, np.float64) for c in columns])
+    good = np.isfinite(held)
+    centred = np.where(good, held - np.array([[p.mean] for _, p in shown]), 0.0)
+    size = np.sqrt((centred**2).sum(1))
+    values = centred @ centred.T / np.maximum(np.outer(size, size), 1e-300)
+    recorder.fact("correlation", {"table": source, "columns": [p.name for _, p in shown], "values": np.round(values, 3).tolist()}, **(place or {}))
 
 
 def _some(x: Any, rows: int) -> Any:

@@ -11,7 +11,8 @@ from . import cleaning, dtypes, joining, reading
 
 LIBRARIES = ("pandas",)
 PROVIDES = (
-    "column", "table_read", "bad_lines", "table_join", "join_reduced", "rows_dropped", "fill_lost", "text_order", "order_used", "nonfinite_found",
+    "column", "correlation",
+    "table_read", "bad_lines", "table_join", "join_reduced", "rows_dropped", "fill_lost", "text_order", "order_used", "nonfinite_found",
     "broken_rows", "coerced", "spelling", "table_used", "text_encoded", "text_overlooked", "label_twins", "label_offset", "label_agreement",
 )  # fmt: skip
 

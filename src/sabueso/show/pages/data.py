@@ -14,7 +14,8 @@ from ...profiles import Profile
 from .. import phrases
 from . import svg
 
-MOST_COLUMNS, MOST_SOURCES, MOST_STEPS = 80, 6, 60
+MOST_COLUMNS, MOST_SOURCES, MOST_STEPS, MOST_RELATED = 80, 6, 60, 4
+STRONG = 0.5  # correlations from here on are told in words
 FLOW: dict[str, Callable[[Fact], str]] = {
     "table_read": lambda f: f"{f.get('table')}: {_n(f.get('rows'))} rows, {len(f.get('columns') or ())} columns by {f.get('how')}",
     "bad_lines": lambda f: f"{f.get('lost')} lines of the file left out by the reader",
@@ -49,8 +50,17 @@ def screen(facts: Callable[[str], list[Fact]], profiles: Iterable[Summary], diag
     return {
         "flow": [{"what": WORDS[f.name], "said": FLOW[f.name](f), "spot": spot(f.place, cwd)} for f in flow[:MOST_STEPS]],
         "columns": columns, "sources": sources, "left_out": left_out, "compared": compared[:20], "rows": rows,
+        "related": [related(f) for f in facts("correlation")[:MOST_RELATED]],
         "empty": not (flow or columns or compared),
     }  # fmt: skip
+
+
+def related(fact: Fact) -> dict[str, Any]:
+    """The correlations of one table, the strongest pairs in words."""
+    names, values = fact["columns"], fact["values"]
+    pairs = sorted(((abs(values[i][j]), i, j) for i in range(len(names)) for j in range(i)), reverse=True)
+    strong = [f"{names[j]} and {names[i]} {phrases.number(values[i][j])}" for size, i, j in pairs[:5] if size >= STRONG]
+    return {"table": fact["table"], "svg": svg.matrix(names, values, f"correlations of {fact['table']}"), "strong": strong}
 
 
 def guilty_columns(diagnosis: Diagnosis) -> set[str]:

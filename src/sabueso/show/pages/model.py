@@ -11,7 +11,7 @@ from .. import phrases
 from .data import spot
 from .signals import Signals, label
 
-MOST_MODULES = 300
+MOST_MODULES, MOST_SHOWN = 300, 40
 SHOWN = ("weight_gradient", "update_ratio", "output_std", "units_dead", "units_saturated")
 
 
@@ -69,7 +69,12 @@ def tree(fact: Fact, worst: dict[str, Any], heads: list[str], guilty: set[str], 
             "built": spot(fact.place.but(file=built[0], line=built[1]), cwd) if built else "",
         })  # fmt: skip
     left = max(0, len(fact.get("tree") or []) - MOST_MODULES)
-    return {"name": fact.get("name"), "class": fact.get("class"), "parameters": fact.get("parameters"), "rows": rows, "left_out": left}
+    return {"name": fact.get("name"), "class": fact.get("class"), "parameters": fact.get("parameters"), "rows": rows, "short": short(rows), "left_out": left}
+
+
+def short(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The upper levels of a deep tree, and whatever is guilty or broken further down: what is worst below shows in the numbers of its parents."""
+    return rows if len(rows) <= MOST_SHOWN else [r for r in rows if r["depth"] <= 2 or r["guilty"] or r["broken"]][:MOST_SHOWN]
 
 
 def rolled(name: str, inside: list[dict[str, tuple[float, float, int]]]) -> tuple[str, bool]:

@@ -17,3 +17,8 @@ def line_chart(*args: Any) -> Markup:
 def bars(*args: Any) -> Markup:
     """See `drawings.bars`."""
     return Markup(drawings.bars(*args))
+
+
+def matrix(*args: Any) -> Markup:
+    """See `drawings.matrix`."""
+    return Markup(drawings.matrix(*args))
