@@ -123,7 +123,7 @@ def test_a_unit_that_changes_within_a_table() -> None:
 def test_columns_that_are_not_there_and_a_column_that_went_constant() -> None:
     train, test = customers(2000), customers(800, 1, 90_000).drop(columns=["age"])
     test["temperature"] = 37.0
-    told = found(sabueso.check_data(train, test=test))
+    told = found(sabueso.check_data(train, test=test, target="churned"))
     assert told["shape-mismatch"].place.column == "age" and told["constant-column"].place.column == "temperature"
     assert "covariate-drift" not in told
 

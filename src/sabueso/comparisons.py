@@ -32,6 +32,12 @@ def drifted(fact: Fact) -> list[dict[str, Any]]:
     return sorted(found, key=lambda c: -c["verdict"]["effect"])
 
 
+def numbered(c: dict[str, Any]) -> bool:
+    """Whole numbers none of which the other table's range holds: a year, a week, a machine's number, where no unit explains it."""
+    a, b = c["ref"], c["cur"]
+    return c["what"] == "number" and a["whole"] and b["whole"] and (b["min"] > a["max"] or b["max"] < a["min"])
+
+
 def mostly_new(c: dict[str, Any]) -> bool:
     """Is it new levels that make the difference?"""
     return c["what"] == "levels" and c["new_count"] >= 0.02 * c["cur"]["count"] and c["new_p"] < 1e-4
@@ -41,7 +47,8 @@ def covariate(facts: Iterable[Fact]) -> Iterator[Finding]:
     """Columns whose values moved, as one incident; slight ones as a note."""
     for fact in facts:
         found = drifted(fact)
-        marked, slight = [c for c in found if c["verdict"]["effect"] >= MARKED], [c for c in found if c["verdict"]["effect"] < MARKED]
+        marked = [c for c in found if c["verdict"]["effect"] >= MARKED and not numbered(c)]
+        slight = [c for c in found if c not in marked]
         yield from (_moved(fact, some, severity) for some, severity in ((marked, "warning"), (slight, "note")) if some)
         unknown = [c for c in fact["columns"] if c["verdict"]["answer"] == TOO_FEW and min(c["rows"]) > 0]
         if unknown:
@@ -144,6 +151,8 @@ def category(facts: Iterable[Fact], role: str) -> Iterator[Finding]:
     for fact in facts:
         for c in fact["columns"] if fact["role"] == role else ():
             count, rows = c.get("new_count", 0), c["cur"]["count"]
+            if count >= 0.95 * (rows - c["cur"]["missing"]) and len(c.get("values") or ()) - c["ref"]["distinct"] not in range(2, 5):
+                continue  # a name of the table itself, or of groups that were held apart
             alike = c.get("alike") or {}
             if c["what"] != "levels" or c["name"] == fact["target"] and not alike or count < max(3, 0.001 * rows) or (c["new_p"] > 1e-4 and not alike):
                 continue
@@ -243,11 +252,13 @@ def columns(facts: Iterable[Fact]) -> Iterator[Finding]:
     """Columns that one of the tables lacks."""
     for fact in facts:
         if fact["absent"]:
+            alone = len(fact["absent"]) == 1 and not fact["target"]  # it may be the label, that is not known yet
             yield Finding(
                 says=f"{fact['current']} lacks {len(fact['absent'])} of the columns of {fact['reference']}: {', '.join(fact['absent'][:6])}.",
                 place=place_of(fact, column=one_or(fact["absent"][:50]), stage="ingest"), stage="ingest",
                 evidence=[("columns that are not there", len(fact["absent"]), 0), ("columns only there", fact["added"][:10], [])],
-                remedy="Write both tables by the same query, or rename the columns that were renamed.", severity="error", confidence=0.95, verified="fact",
+                remedy="Write both tables by the same query, or rename the columns that were renamed.", confidence=0.95, verified="fact",
+                severity="note" if alone else "error",
             )  # fmt: skip
 
 
@@ -263,6 +274,13 @@ def order(facts: Iterable[Fact]) -> Iterator[Finding]:
             )  # fmt: skip
 
 
+def its_own(c: dict[str, Any], value: Any) -> bool:
+    """May the value be the table's own: its source, or its number in a count that goes on?"""
+    if c["kind"] == "text":
+        return value in c["new"]
+    return isinstance(value, (int, float)) and value == int(value) and c["ref"]["max"] is not None and value > c["ref"]["max"]
+
+
 def went_constant(facts: Iterable[Fact]) -> Iterator[Finding]:
     """A column that varies in one table and has one value in the other."""
     for fact in facts:
@@ -274,7 +292,7 @@ def went_constant(facts: Iterable[Fact]) -> Iterator[Finding]:
             value = held[0] if held else c["cur"]["min"]
             yield Finding(
                 says=f"{c['name']} is {value!r} in every row of {fact['current']}, and varies in {fact['reference']}.",
-                place=place_of(fact, column=c["name"], stage="ingest"), severity="warning",
+                place=place_of(fact, column=c["name"], stage="ingest"), severity="note" if its_own(c, value) else "warning",
                 evidence=[(f"values of {c['name']}", 1, c["ref"]["distinct"] or "many"), ("rows", c["cur"]["count"], None)],
                 remedy=f"Find what stopped measuring {c['name']} (a default, a stuck sensor, a filter), or fit without it.",
                 confidence=0.93, verified="fact", covers=("covariate-drift",),

@@ -54,9 +54,15 @@ def _stuck(values: np.ndarray, gap: np.ndarray) -> dict[str, Any] | None:
         side = values[::-1] if end else values
         other = np.flatnonzero(side != side[0])
         run = int(other[0]) if len(other) else len(side)
-        if LEAST <= run <= 0.8 * len(side) and (side[run:] == side[0]).mean() < 0.1:
+        if LEAST <= run <= 0.8 * len(side) and run > 5 * _longest(side[run:]) and (side[run:] == side[0]).mean() < 0.1:
             return {"kind": "constant", "from": len(side) - run if end else 0, "to": len(side) if end else run, "value": float(side[0])}
     return None
+
+
+def _longest(values: np.ndarray) -> int:
+    """The longest run of equal values: a sorted column is made of runs."""
+    edges = np.flatnonzero(np.concatenate([[True], values[1:] != values[:-1], [True]]))
+    return int(np.diff(edges).max())
 
 
 def _rescaled(name: str, values: np.ndarray) -> dict[str, Any] | None:

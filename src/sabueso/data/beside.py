@@ -11,7 +11,7 @@ from .. import drift
 from ..capture.spelling import WAYS
 from ..profiles import GRID, Profile
 from .held import Held
-from .looks import is_clock, is_key
+from .looks import is_block, is_clock, is_key
 from .origins import origin
 from .plans import bins_of
 from .reading import Table
@@ -46,7 +46,7 @@ def skipped(a: Table, sample: dict[str, np.ndarray], time: str | None, target: s
     clock = beside if beside.dtype.kind != "O" and np.isfinite(beside).all() else a.rows_of_sample().astype(float)
     timed = {n for n in a.names if a.kinds[n] == "time"} | ({time} if time else set())
     keys = {n for n in a.names if is_key(a.kinds[n], sample[n]) and a.kinds[n] == "number"}
-    clocks = {n for n in a.names if a.kinds[n] == "number" and is_clock(sample[n], clock)}
+    clocks = {n for n in a.names if a.kinds[n] == "number" and (is_clock(sample[n], clock) or is_block(sample[n]))}
     return (timed | keys | clocks) - {target}
 
 
@@ -99,7 +99,8 @@ def _told(p: Profile, sample: np.ndarray) -> dict[str, Any]:
     """Quantiles are of the sample: the counts, on the reference's edges, have no shape beyond them."""
     finite = sample[np.isfinite(sample)] if sample.dtype.kind != "O" else sample[:0]
     grid = np.quantile(finite.astype(float), GRID).tolist() if len(finite) else []
-    return {"count": p.count, "missing": p.missing, "mean": p.mean, "sd": p.sd, "min": p.min, "max": p.max, "grid": grid, "distinct": p.distinct}
+    kept = ("count", "missing", "mean", "sd", "min", "max", "distinct", "whole")
+    return {k: getattr(p, k) for k in kept} | {"grid": grid}
 
 
 def _values(a: Profile, b: Profile) -> list[Any] | None:

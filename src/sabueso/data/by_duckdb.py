@@ -91,6 +91,12 @@ class Scan:
         """All of one column."""
         return self._arrays(f"SELECT {self.read(name)} AS {quote(name)} FROM {self.source}", [name])[name]
 
+    def at(self, names: list[str], rows: list[int]) -> dict[str, np.ndarray]:
+        """Some rows of some columns."""
+        columns = ", ".join(f"{self.read(n)} AS {quote(n)}" for n in names)
+        source = f"(SELECT *, row_number() OVER () - 1 AS sabueso_row FROM {self.source})"
+        return self._arrays(f"SELECT {columns} FROM {source} WHERE sabueso_row IN ({', '.join(map(str, rows))}) ORDER BY sabueso_row", names)
+
     def _arrays(self, sql: str, names: list[str]) -> dict[str, np.ndarray]:
         got = self._run(sql).fetchnumpy()
         return {n: plain(got[n], self.kinds[n]) for n in names}

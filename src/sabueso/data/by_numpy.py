@@ -37,6 +37,10 @@ class Arrays:
         """All of one column."""
         return self._columns[name]
 
+    def at(self, names: list[str], rows: list[int]) -> dict[str, np.ndarray]:
+        """Some rows of some columns."""
+        return {n: self._columns[n][rows] for n in names}
+
     def profiles(self, plans: dict[str, Plan], chunks: tuple[str, list[float]] | None = None) -> dict[str, list[Profile]]:
         """The profile of each planned column, a part for each stretch between the boundaries of the column named in `chunks`."""
         if chunks is None:

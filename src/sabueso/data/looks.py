@@ -37,6 +37,14 @@ def is_clock(sample: np.ndarray, beside: np.ndarray) -> bool:
     return bool(abs(np.corrcoef(*ranks)[0, 1]) > 0.98)
 
 
+def is_block(sample: np.ndarray) -> bool:
+    """Whole numbers that repeat, each in rows that follow one another: the key of a group (a person, a machine), however it is numbered."""
+    if sample.dtype.kind == "O" or len(sample) < 30 or not np.isfinite(sample).all() or (sample != np.trunc(sample)).any():
+        return False
+    runs, distinct = 1 + int(np.count_nonzero(sample[1:] != sample[:-1])), len(np.unique(sample))
+    return 5 <= distinct == runs <= 0.5 * len(sample)
+
+
 def seen(table: Table, role: str, profiles: dict[str, Profile], sample: dict[str, np.ndarray], target: str | None, time: str | None = None) -> dict[str, Any]:
     """The value of `table_seen`."""
     told: dict[str, Any] = {"table": table.name, "role": role, "rows": table.rows, "target": target, "lost": table.lost}

@@ -82,22 +82,38 @@ class Reader:
 
     def _text(self, path: str, name: str) -> Table:
         """A text file is parsed once, into a table that spills to disk; lines that do not fit are kept apart and told."""
-        number = self._count = self._count + 1
-        more = f"store_rejects = true, rejects_table = 'lost_{number}', rejects_scan = 'lost_scan_{number}', sample_size = 20480"
         try:
-            table = self._kept(f"read_csv({literal(path)}, {more})", name, path)
+            table = self._parsed(path, name, {})
         except UsageError as error:
-            if "store_rejects" in str(error) or "sniff" in str(error).lower():  # no common shape in the first lines
-                table = self._kept(f"read_csv({literal(path)}, header = true, all_varchar = true, null_padding = true, strict_mode = false)", name, path)
-                return table
-            raise
-        lost = self.connection.execute(
-            f"SELECT line, any_value(error_type), any_value(csv_line) FROM lost_{number} GROUP BY line ORDER BY line LIMIT 50"
-        ).fetchall()
+            if "sniff" not in str(error).lower():
+                raise  # no common shape in the first lines
+            return self._kept(f"read_csv({literal(path)}, header = true, all_varchar = true, null_padding = true, strict_mode = false)", name, path)
+        mixed = self._mistaken(len(table.names))
+        if mixed:  # a cell of another type is no reason to lose its row
+            table = self._parsed(path, name, dict.fromkeys(mixed, "VARCHAR"))
+        lost = self._lost("SELECT line, any_value(error_type), any_value(csv_line) FROM {} GROUP BY line ORDER BY line LIMIT 50")
         if lost:
-            count = self.connection.execute(f"SELECT count(DISTINCT line) FROM lost_{number}").fetchone()[0]
-            table.lost = {"count": int(count), "lines": [int(r[0]) for r in lost], "why": str(lost[0][1]).lower(), "example": str(lost[0][2])[:120]}
+            count = self._lost("SELECT count(DISTINCT line) FROM {}")[0][0]
+            fields = [r for r in lost if "CAST" not in str(r[1])] or lost
+            why = str(fields[0][1]).lower().replace("cast", "another number of fields")
+            table.lost = {"count": int(count), "lines": [int(r[0]) for r in lost], "why": why, "example": str(lost[0][2])[:120]}
         return table
+
+    def _parsed(self, path: str, name: str, types: dict[str, str]) -> Scan:
+        self._rejects = f"lost_{self._count}"
+        more = f"store_rejects = true, rejects_table = '{self._rejects}', rejects_scan = '{self._rejects}_scan', sample_size = 20480"
+        more += f", types = {{{', '.join(f'{literal(c)}: {literal(t)}' for c, t in types.items())}}}" if types else ""
+        return self._kept(f"read_csv({literal(path)}, {more})", name, path)
+
+    def _lost(self, sql: str) -> list[tuple[Any, ...]]:
+        return self.connection.execute(sql.format(self._rejects)).fetchall()
+
+    def _mistaken(self, width: int) -> list[str]:
+        """Columns of which a whole line has a cell of another type than the first lines let expect."""
+        delimiter = self._lost("SELECT delimiter FROM {}_scan LIMIT 1")
+        rows = self._lost("SELECT column_name, csv_line FROM {} WHERE error_type = 'CAST' LIMIT 2000") if delimiter else []
+        whole = (c for c, line in rows if line and len(next(csv.reader([line], delimiter=delimiter[0][0]), [])) == width)
+        return list(dict.fromkeys(whole))
 
     def _kept(self, source: str, name: str, path: str) -> Scan:
         self._count += 1

@@ -14,22 +14,27 @@ from .reading import Table
 FIRST = 50
 
 
-def bits(p: Profile, sample: np.ndarray) -> float:
-    """The entropy of a column in bits, from below."""
-    counts = np.array([n for _, n in p.levels] if p.levels else p.counts, float)
-    counts = counts[counts > 0]
-    if not len(counts):
-        return 0.0 if p.kind != "text" else math.log2(max(len(set(sample.tolist())), 1))
-    share = counts / counts.sum()
-    held = float(-(share * np.log2(share)).sum())
-    if p.levels or p.kind == "text":
-        return held
-    return held + max(0.0, math.log2(max(len(np.unique(sample)), 1) / len(share)))
+def bits(values: np.ndarray, p: Profile, sample: np.ndarray) -> np.ndarray:
+    """How surprising each value of a column is, in bits, from below: by how often it, its bin or a gap is met."""
+    gap = np.array([v is None for v in values.tolist()]) if values.dtype.kind == "O" else np.isnan(values.astype(np.float64))
+    made = np.full(len(values), -math.log2(max(p.missing, 1) / max(p.count, 1)))
+    if p.levels:
+        held = dict(p.levels)
+        made[~gap] = [-math.log2(max(held.get(v, 1), 1) / max(p.count, 1)) for v in values[~gap].tolist()]
+    elif p.kind == "text":
+        made[~gap] = math.log2(max(len(set(sample.tolist())), 1))
+    elif p.counts:
+        counts, bins = np.maximum(np.array(p.counts, float), 1), np.searchsorted(p.edges, values[~gap], side="left")
+        within = math.log2(max(len(np.unique(sample)) / len(counts), 1))
+        made[~gap] = -np.log2(counts[bins] / max(p.count, 1)) + within
+    return made
 
 
-def enough(profiles: dict[str, Profile], sample: dict[str, np.ndarray], names: list[str], rows: int) -> bool:
-    """Are equal rows too unlikely to be chance? Twice the bits that tell all rows apart, and ten."""
-    return sum(bits(profiles[n], sample[n]) for n in names) >= 2 * math.log2(max(rows, 2)) + 10
+def enough(table: Table, profiles: dict[str, Profile], sample: dict[str, np.ndarray], names: list[str], rows: list[int], of: int) -> bool:
+    """Are these equal rows too unlikely to be chance? Twice the bits that tell all rows apart, and ten, for most of them."""
+    held = table.at(names, rows)
+    total = np.sum([bits(held[n], profiles[n], sample[n]) for n in names], axis=0)
+    return bool(np.median(total) >= 2 * math.log2(max(of, 2)) + 10)
 
 
 def repeated(hashes: np.ndarray) -> dict[str, Any]:
@@ -54,10 +59,10 @@ def shared(reference: np.ndarray, current: np.ndarray) -> np.ndarray:
 def twins(table: Table, profiles: dict[str, Profile], sample: dict[str, np.ndarray], target: str | None) -> dict[str, Any] | None:
     """Repeated rows of one table, where they can't be chance; how those labels are spread that repeat."""
     names = [n for n in table.names if profiles[n].kind != "other"]
-    if table.rows < 20 or not names or not enough(profiles, sample, names, table.rows):
+    if table.rows < 20 or not names:
         return None
     found = repeated(table.hashes(names))
-    if not found["count"]:
+    if not found["count"] or not enough(table, profiles, sample, names, found["rows"], table.rows):
         return None
     at = found.pop("positions")
     if target in profiles and profiles[target].levels:
@@ -70,13 +75,14 @@ def twins(table: Table, profiles: dict[str, Profile], sample: dict[str, np.ndarr
 def overlap(a: Table, b: Table, profiles: dict[str, Profile], sample: dict[str, np.ndarray], target: str | None, keys: set[str]) -> dict[str, Any] | None:
     """Rows of b that a holds too: equal in every column but the label and running numbers, where so many values can't agree by chance."""
     common = [n for n in a.names if n in b.kinds and n != target and a.kinds[n] == b.kinds[n] != "other"]
-    rows = max(a.rows, b.rows)
     bare = [n for n in common if n not in keys]
-    names = bare if bare and enough(profiles, sample, bare, rows) else common
-    if not names or not enough(profiles, sample, names, rows):
-        return None
-    twice = shared(a.hashes(names), b.hashes(names))
-    return {"how": "rows", "count": int(twice.sum()), "rows": np.flatnonzero(twice)[:FIRST].tolist(), "columns": len(names)}
+    for names in (bare, common) if bare != common else (common,):
+        if not names:
+            continue
+        twice = np.flatnonzero(shared(a.hashes(names), b.hashes(names)))
+        if len(twice) and enough(b, profiles, sample, names, twice[:FIRST].tolist(), max(a.rows, b.rows)):
+            return {"how": "rows", "count": len(twice), "rows": twice[:FIRST].tolist(), "columns": len(names)}
+    return None
 
 
 def groups(a: Table, b: Table, group: str) -> dict[str, Any]:
