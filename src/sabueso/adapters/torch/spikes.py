@@ -1,6 +1,6 @@
 """Spikes: a loss far above those before it, and the rows of the batch that make it up.
 
-Each step compares one number with the median of the last ones. Only at a spike the graph of the loss is read, before it is freed: the node
+Only at a spike the graph of the loss is read, before it is freed: the node
 that reduced the rows to one number still holds predictions and targets.
 """
 
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import sys
-from collections import deque
 from statistics import median
 from typing import Any
 
@@ -21,7 +20,6 @@ from .watch import Watch
 
 PART = "spikes"
 TIMES = 100.0  # the median: a heavy-tailed loss reaches some tens
-RECENT = 51
 FEWEST = 3
 MOST_TOLD = 5
 DEEP = 12  # nodes of the graph between the loss and what it reduces
@@ -30,44 +28,23 @@ MOST_NODES = 4000
 FAR = 100.0  # spreads (of 98 in 100 values) from the median: no heavy tail that a model is trained on bare reaches that by one value alone
 
 
-class Recent:
-    """The last losses of a line and the largest of them, which is looked for anew only when it leaves."""
-
-    def __init__(self, line: Any) -> None:
-        self.line = line  # kept, since it is known by the identity of its code
-        self.values: deque[float] = deque()
-        self.most = -1.0
-
-
 class Spikes:
-    """The last losses of each line that goes backward."""
+    """Asked of the losses that steps.py finds out of line."""
 
     def __init__(self, watch: Watch) -> None:
         self.watch, self.recorder = watch, watch.recorder
-        self.recent: dict[Any, Recent] = {}
         self.told = 0
 
-    def backward(self, tensors: tuple[Any, ...], _: Any) -> None:
-        """Is this loss out of line?"""
+    def odd(self, loss: Any, losses: Any) -> None:
+        """Is this loss a spike?"""
         if self.told >= MOST_TOLD or self.watch.loss is None:
             return
-        value, line = abs(self.watch.loss), self.watch.loss_line
-        key = (id(line.code), line.line) if line is not None else None
-        recent = self.recent.get(key)
-        if recent is None:
-            recent = self.recent[key] = Recent(line)
-        if len(recent.values) < FEWEST:
-            self.first(tensors[0], value, line)
-        elif not value <= 20 * recent.most and value > TIMES * max(usual := median(recent.values), 1e-12):
+        value, line = abs(self.watch.loss), losses.line
+        if len(losses.values) < FEWEST:
+            self.first(loss, value, line)
+        elif value > TIMES * max(usual := median(losses.values), 1e-12):
             self.told += 1
-            self.tell(tensors[0], value, usual, line)
-        if math.isfinite(value):
-            values = recent.values
-            values.append(value)
-            if value > recent.most:
-                recent.most = value
-            if len(values) > RECENT and values.popleft() == recent.most:
-                recent.most = max(values)
+            self.tell(loss, value, usual, line)
 
     def first(self, loss: Any, value: float, line: Any) -> None:
         """The first losses have nothing to be compared with but the rows of their own batch."""
@@ -201,8 +178,8 @@ def saved(node: Any, name: str) -> Any:
 
 
 def install(watch: Watch) -> None:
-    """Hang on every backward."""
+    """Hang on losses that are out of line."""
     spikes = Spikes(watch)
     watch.parts[PART] = spikes
     if watch.recorder.wants("loss_spike"):
-        watch.hang("on_backward", PART, spikes.backward)
+        watch.hang("on_odd_loss", PART, spikes.odd)

@@ -21,7 +21,9 @@ from .watch import Watch
 
 PART = "steps"
 NORM_SHARE = 0.01  # of the time between two steps that the norm of the gradients may cost
-RECENT = 30  # losses that are kept
+RECENT = 30  # losses that are kept, of whatever line
+FIRST, LAST, FAR = 3, 51, 20.0  # of one line: those looked at in any case, those kept, and how far above the largest one is out of line
+INFINITE = float("inf")
 MANY_OPTIMIZERS = 12  # up to here each new optimizer arms its first step, then every power of two
 
 
@@ -57,6 +59,28 @@ class Held:
         return optimizer.param_groups[0].get("lr") if optimizer.param_groups else None
 
 
+class Losses:
+    """The last losses that went backward from one line; the largest is looked for anew only when it leaves."""
+
+    __slots__ = ("number", "line", "values", "most")
+
+    def __init__(self, number: int | None, line: Line | None) -> None:
+        self.number, self.line = number, line  # the line is kept, since it is known by the identity of its code
+        self.values: deque[float] = deque()
+        self.most = -1.0
+
+    def add(self, size: float) -> bool:
+        """Take one more, by its size; is it to be looked at: one of the first, not finite, or far above the last ones?"""
+        odd = len(self.values) < FIRST or not size <= FAR * self.most
+        if size < INFINITE:
+            self.values.append(size)
+            if size > self.most:
+                self.most = size
+            if len(self.values) > LAST and self.values.popleft() == self.most:
+                self.most = max(self.values)
+        return odd
+
+
 class Steps:
     """The hooks and counters."""
 
@@ -66,7 +90,7 @@ class Steps:
         self.cycle: set[int] = set()  # those that had one in a whole turn, as far as is known
         self.unstepped = 0  # backward calls before the first step of any optimizer
         self.any_step = False
-        self.losses: dict[Any, tuple[int | None, Line | None]] = {}  # by code object and line: hashing a Line is too slow for every step
+        self.losses: dict[Any, Losses] = {}  # by code object and line: hashing a Line is too slow for every step
         self.waiting: list[tuple[int, int, Any]] = []  # losses on a device: (series, step, copy), read when they have arrived
         self.norm_cost, self.period, self.last = 0.0, 0.0, 0.0
         self.kernel, self.pairs = Kernel(), []  # pairs: (series, value) of this step, not yet written
@@ -232,14 +256,16 @@ class Steps:
         known = self.losses.get(key)
         if known is None:
             place = Place(stage="train", **(line.place if line else {}))
-            known = self.losses[key] = (self.recorder.series("train_loss", place), line)
-        number = known[0]
+            known = self.losses[key] = Losses(self.recorder.series("train_loss", place), line)
+        number = known.number
         if tensor.is_cpu:
-            self.watch.loss = tensor.item()
-            self.recent.append(self.watch.loss)
+            value = self.watch.loss = tensor.item()
+            self.recent.append(value)
+            if known.add(abs(value)):
+                self.watch.tell("on_odd_loss", tensor, known)
             if number is None:
                 return
-            self.pairs.append((number, float(self.watch.loss)))
+            self.pairs.append((number, float(value)))
             if not self.any_step:  # written with the step's own numbers otherwise
                 self.flush()
         elif number is None:

@@ -13,7 +13,7 @@ from .identity import ByIdentity
 EARLY = frozenset({1, 2, 3, 4})  # steps that are looked at closely in any case; then every power of two
 MOMENTS = (
     "on_backward", "after_backward", "before_step", "after_step", "on_forward", "on_evaluation", "on_loss_call", "on_arm", "on_disarm",
-    "on_optimizer", "on_root", "on_module", "on_operation", "on_module_built", "on_switch", "on_batch", "on_scored",
+    "on_optimizer", "on_odd_loss", "on_root", "on_module", "on_operation", "on_module_built", "on_switch", "on_batch", "on_scored",
 )  # fmt: skip
 
 
@@ -24,6 +24,7 @@ class Watch:
     part's name and silences that part alone. Moments and what their calls get:
 
       on_backward(tensors, arguments)      before torch.autograd.backward or .grad runs its graph; `tensors` is a tuple
+      on_odd_loss(loss, losses)            before on_backward: the loss is one of the first of its line, or far above the last ones (steps.Losses)
       after_backward(tensors, arguments)   when it returned: gradients are there (not for autograd.grad)
       before_step(optimizer)               before parameters change. Where a closure computes the gradients (L-BFGS, Lightning) this
                                            comes before them: `watch.closure` is True then, and gradients are to be read in after_step
