@@ -8,15 +8,19 @@ import re
 import socket
 import subprocess
 import sys
+import time
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError, URLError
+from urllib.request import urlopen
 
 import numpy as np
 import pytest
 from made import HOSTILE, begun, diagnosis_of, ended, finished, huge, recorded
 from starlette.testclient import TestClient
 
+from sabueso.commands import page
 from sabueso.diagnoses import Diagnosis
 from sabueso.places import Place
 from sabueso.serve.app import Pages
@@ -275,6 +279,44 @@ def test_report_command(run: Path, tmp_path: Path) -> None:
     assert (tmp_path / "out.html").read_text().startswith("<!doctype html>")
     assert sabueso("report", str(run), "--format", "markdown", "-o", "-", cwd=tmp_path).stdout.startswith("## sabueso: culprit missing-zero-grad")
     assert sabueso("report", str(run), "-o", "no/such/folder.html", cwd=tmp_path).returncode == 2
+
+
+def test_the_page_beside_a_run(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is a process of its own, which nothing of ours waits for; the address that is printed lets one in."""
+    started: list[Any] = []
+    popen = subprocess.Popen
+    monkeypatch.setattr(page.subprocess, "Popen", lambda *a, **k: started.append(popen(*a, **k)))
+    address = page.open_page(run)
+    try:
+        for _ in range(200):
+            try:
+                with urlopen(address.replace("?", "/pulse?")) as answer:
+                    raise AssertionError(answer.status)
+            except HTTPError as refused:  # urllib keeps no cookie: it was let in, and sent on
+                assert refused.code == 403
+                break
+            except URLError:
+                time.sleep(0.1)
+    finally:
+        started[0].terminate()
+        started[0].wait()
+    assert started[0].args[-1] == str(page.IDLE)
+
+
+def test_a_page_ends_when_nobody_looks(run: Path) -> None:
+    command = [sys.executable, "-m", "sabueso", "ui", "--dir", str(run.parent), "--port", "0", "--idle", "1"]
+    assert subprocess.run(command, capture_output=True, text=True, timeout=60, check=False).returncode == 0
+
+
+def test_ranks_are_told_apart(tmp_path: Path) -> None:
+    folder, recorder = begun(tmp_path)
+    code = "import sys; from sabueso.capture.recorder import Recorder; r = Recorder(sys.argv[1]); r.point('train_loss', 2.0, 0); r.at_exit()"
+    recorder.point("train_loss", 1.0, 0)
+    subprocess.run([sys.executable, "-c", code, str(folder)], check=True)
+    Writer(folder).close()
+    ended(folder)
+    said = client(folder.parent, diagnosis_of).get(f"/r/{folder.name}/signals").text
+    assert len(set(re.findall(r"train loss · process \d+", said))) == 2
 
 
 def test_pages_need_an_extra_and_say_so(tmp_path: Path) -> None:

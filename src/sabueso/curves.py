@@ -95,6 +95,14 @@ def marks(steps: np.ndarray, values: np.ndarray, at: np.ndarray) -> np.ndarray:
     return _classes(steps, values, at)
 
 
+def parts_at(a: tuple[np.ndarray, np.ndarray], b: tuple[np.ndarray, np.ndarray]) -> tuple[int, float, float] | None:
+    """(step, value of a, value of b) of the first step that both have and at which they are not bit-equal; NaN equals NaN."""
+    steps, at_a, at_b = np.intersect1d(a[0], b[0], return_indices=True)
+    left, right = a[1][at_a], b[1][at_b]
+    apart = np.flatnonzero(~((left == right) | (np.isnan(left) & np.isnan(right))))
+    return (int(steps[apart[0]]), float(left[apart[0]]), float(right[apart[0]])) if len(apart) else None
+
+
 @dataclass(slots=True)
 class Heat:
     """Rows by sampled step: `values` (rows, columns) with NaN where nothing was measured, `broken` True where a value was not finite."""

@@ -16,7 +16,7 @@ from ..diagnoses import Diagnosis
 from ..errors import SabuesoError
 from ..findings import Finding
 from ..show import phrases
-from ..show.pages import compare, culprit, data, environment, facts, model, report, runs, signals, site, svg
+from ..show.pages import compare, culprit, data, environment, facts, model, report, runs, signals, site
 from ..stages import ACROSS, STAGES
 from ..store.layout import runs_in
 from .held import Held, Shelf
@@ -24,7 +24,7 @@ from .held import Held, Shelf
 TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".txt": "text/plain"}
 ASSETS = frozenset({*site.SCRIPTS, *site.STYLES, "icon.svg"})
 MOST_RUNS, MOST_CURVES, MOST_HEAT = 200, 120, (300, 1000)
-STRIP = 3
+STRIP, MOST_FACTS = 3, 5000
 
 
 class Pages:
@@ -63,7 +63,8 @@ class Pages:
         listing = held.browser.listing()
         first = held.diagnosis.culprits[0] if held.diagnosis.culprits else None
         chosen = signals.strip(first, self.needs, signals.sorted_out(listing), listing)
-        charts = [self.drawn(held, s, first.place.step if first else None) for s in chosen[:STRIP]]
+        named = signals.titles(listing)
+        charts = [signals.chart(held.browser, s, named[s.number], first.place.step if first else None) for s in chosen[:STRIP]]
         tried = [*held.browser.facts("experiment"), *held.browser.facts("counterfactual")]
         about = data.about(held.browser.profiles("column"), held.diagnosis)
         return self.page(
@@ -86,7 +87,8 @@ class Pages:
         layers = request.query_params.get("layer")
         curves = [s for s in listing if s.count and signals.label(s) == layers] if layers else found.curves
         maps = [report.told_map(m, held.browser.heat(m.name, m.rows, *MOST_HEAT), first) for m in found.maps] if not layers else []
-        drawn = [self.drawn(held, s, first.place.step if first else None) for s in curves[:MOST_CURVES]]
+        named, onset = signals.titles(listing), first.place.step if first else None
+        drawn = [signals.chart(held.browser, s, named[s.number], onset) for s in curves[:MOST_CURVES]]
         logged = signals.histograms(held.browser.profiles("logged_histogram")) if not layers else []
         return {"s": {"curves": drawn, "left_out": max(0, len(curves) - MOST_CURVES), "maps": maps, "histograms": logged}}
 
@@ -121,7 +123,7 @@ class Pages:
             raise HTTPException(404, f"there is no stage {stage!r}")
         here = [f for f in held.diagnosis.findings if f.stage == stage]
         state = next((s for s in culprit.trail(held.diagnosis) if s["stage"] == stage), {"state": "across stages", "kind": "dark"})
-        rows = [facts.row(f, held.browser.meta.get("cwd") or "") for f in held.browser.facts() if f.place.stage == stage][:60]
+        rows = [facts.row(f, held.browser.meta.get("cwd") or "") for f in held.browser.facts(most=MOST_FACTS) if f.place.stage == stage][:60]
         told = [culprit.told(f, held.diagnosis, {}) for f in here]
         return self.page(
             request, held, stage, "_stage.html", stage=stage, state=state, findings=told, checks=self.answers(held.diagnosis, stage, here), facts=rows
@@ -188,11 +190,6 @@ class Pages:
         held = self.shelf.take(folder)
         held.look()
         return held
-
-    def drawn(self, held: Held, listed: Any, onset: int | None) -> dict[str, Any]:
-        """One chart with its drawing for a page without scripts."""
-        chart = signals.chart(held.browser, listed, onset, report.DRAWN)
-        return chart | {"svg": svg.line_chart(chart["curve"], chart["title"], onset)}
 
     def page(self, request: Request, held: Held, screen: str, template: str, **context: Any) -> Response:
         """One screen of a run within the frame that all have."""

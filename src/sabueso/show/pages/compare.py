@@ -6,8 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from ...curves import parts_at
 from ...diagnoses import Diagnosis
 from .. import phrases
 from . import signals, svg
@@ -54,14 +53,6 @@ def paired(a: list[Listed], b: list[Listed]) -> list[tuple[Listed, Listed]]:
 
 def _key(s: Listed) -> tuple[Any, ...]:
     return s.name, s.place.module, s.place.tensor, s.place.estimator, s.place.rank
-
-
-def parts_at(a: tuple[np.ndarray, np.ndarray], b: tuple[np.ndarray, np.ndarray]) -> tuple[int, float, float] | None:
-    """(step, value of a, value of b) of the first step that both have and at which they are not bit-equal; NaN equals NaN."""
-    steps, at_a, at_b = np.intersect1d(a[0], b[0], return_indices=True)
-    left, right = a[1][at_a], b[1][at_b]
-    apart = np.flatnonzero(~((left == right) | (np.isnan(left) & np.isnan(right))))
-    return (int(steps[apart[0]]), float(left[apart[0]]), float(right[apart[0]])) if len(apart) else None
 
 
 def settings(browser: Browser) -> dict[str, str]:

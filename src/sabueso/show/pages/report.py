@@ -12,7 +12,7 @@ from markupsafe import Markup
 from ... import __version__
 from ...diagnoses import Diagnosis
 from .. import phrases
-from . import culprit, data, environment, facts, model, signals, site, svg
+from . import culprit, data, environment, facts, model, signals, site
 
 if TYPE_CHECKING:
     from ...store.browse import Browser
@@ -26,14 +26,14 @@ DRAWN = 120  # buckets of a drawing that needs no script
 def render(diagnosis: Diagnosis, browser: Browser, needs: dict[str, tuple[str, ...]], pages: dict[str, str]) -> str:
     """The whole file. `needs` and `pages` give the evidence names and a sentence of each check."""
     listing, held = browser.listing(), {}
-    sorted_out = signals.sorted_out(listing)
+    sorted_out, named = signals.sorted_out(listing), signals.titles(listing)
     first = diagnosis.culprits[0] if diagnosis.culprits else None
     chosen = signals.strip(first, needs, sorted_out, listing)
     onset = first.place.step if first else None
     curves = [s for s in sorted_out.curves if s not in chosen][: MOST_CURVES - len(chosen)]
     each = max(60, min(1000, CURVES // (32 * max(1, len(curves) + len(chosen)))))
-    charts = [drawn(browser, s, onset, each, held) for s in chosen]
-    rest = [drawn(browser, s, None, each, held) for s in curves]
+    charts = [drawn(browser, s, named[s.number], onset, each, held) for s in chosen]
+    rest = [drawn(browser, s, named[s.number], None, each, held) for s in curves]
     heats: dict[str, str] = {}
     cwd = browser.meta.get("cwd") or ""
     rows = log_page(browser, cwd)
@@ -55,12 +55,10 @@ def anchor(screen: str, *rest: str) -> str:
     return "#" + {"stage": "culprit", "runs": "culprit"}.get(screen, screen)
 
 
-def drawn(browser: Browser, listed: Any, onset: int | None, buckets: int, held: dict[str, str]) -> dict[str, Any]:
+def drawn(browser: Browser, listed: Any, name: str, onset: int | None, buckets: int, held: dict[str, str]) -> dict[str, Any]:
     """A curve for the template; its numbers go to `held`."""
-    chart = signals.chart(browser, listed, onset, min(buckets, DRAWN))
-    chart["svg"] = svg.line_chart(chart["curve"], chart["title"], onset)
     held[str(listed.number)] = base64.b64encode(browser.curve(listed.number, buckets).packed()).decode()
-    return chart
+    return signals.chart(browser, listed, name, onset, min(buckets, DRAWN))
 
 
 def maps(browser: Browser, sorted_out: signals.Signals, first: Any, held: dict[str, str]) -> list[dict[str, Any]]:

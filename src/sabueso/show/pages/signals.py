@@ -84,6 +84,20 @@ def title(listed: Listed) -> str:
     return words + (f" · {' · '.join(dict.fromkeys(more))}" if more else "")
 
 
+def titles(listing: list[Listed]) -> dict[int, str]:
+    """The name of each curve by its number; those of several processes are told apart."""
+    told: dict[str, list[Listed]] = defaultdict(list)
+    for s in listing:
+        told[title(s)].append(s)
+    several = {name for name, found in told.items() if len({s.process for s in found}) > 1}
+    return {s.number: name + (f" · {process(s)}" if name in several else "") for name, found in told.items() for s in found}
+
+
+def process(listed: Listed) -> str:
+    """Its rank where it has one."""
+    return f"rank {listed.place.rank}" if listed.place.rank is not None else f"process {listed.process}"
+
+
 def strip(finding: Finding | None, needs: dict[str, tuple[str, ...]], signals: Signals, listing: list[Listed]) -> list[Listed]:
     """The two or three series that a culprit is about: what its check reads, at its place, then the usual ones."""
     held = [s for s in listing if s.count > 1 and not (s.name == "evaluation_error" and s.place.tensor in HIDDEN)]
@@ -119,6 +133,8 @@ def histograms(profiles: Iterable[Summary]) -> list[tuple[str, list[tuple[int | 
     return [(tag, found[-MOST_TIMES:]) for tag, found in list(held.items())[:MOST_TAGS]]
 
 
-def chart(browser: Browser, listed: Listed, onset: int | None = None, buckets: int = 200) -> dict[str, Any]:
+def chart(browser: Browser, listed: Listed, name: str, onset: int | None = None, buckets: int = 120) -> dict[str, Any]:
     """One curve for the template, with the drawing of it that needs no script."""
-    return {"listed": listed, "title": title(listed), "curve": browser.curve(listed.number, buckets), "onset": onset, "id": f"signal-{listed.number}"}
+    curve = browser.curve(listed.number, buckets)
+    drawing = svg.line_chart(curve, name, onset)
+    return {"listed": listed, "title": name, "curve": curve, "onset": onset, "id": f"signal-{listed.number}", "svg": drawing}
