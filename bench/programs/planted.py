@@ -346,6 +346,18 @@ for i, ids in enumerate(batches(8)):
     if i % 4 == 3:
         opt.step(); opt.zero_grad()
 """, "log ", None, (42,)),
+    "loss-in-the-call": Planted("""
+X[58] = 0
+net = nn.Linear(6, 1, bias=False)
+opt = torch.optim.AdamW(net.parameters(), lr=1e-2)
+def loss_of(ids):
+    size = net(X[ids]).square()
+    return (torch.log(size) - T[ids]).square().mean()  # <-
+for i, ids in enumerate(batches(8)):
+    (loss_of(ids) / 2).backward()
+    if i % 2:
+        opt.step(); opt.zero_grad()
+""", "log ", None, (58,)),
     "two-optimizers": Planted("""
 G, D = nn.Sequential(nn.Linear(2, 16), nn.ReLU(), nn.Linear(16, 6)), nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 1), nn.Sigmoid())
 og, od = torch.optim.Adam(G.parameters(), lr=1e-2), torch.optim.SGD(D.parameters(), lr=30.0)

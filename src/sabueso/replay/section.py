@@ -186,7 +186,7 @@ class Cut:
     def made(self, loss: ast.expr, frame: FrameType) -> Section:
         """Compile what was kept under the file's own name and line numbers."""
         file = frame.f_code.co_filename
-        module = ast.fix_missing_locations(ast.Module(body=self.kept or [ast.Pass(lineno=loss.lineno, col_offset=0)], type_ignores=[]))
+        module = ast.fix_missing_locations(ast.Module(body=self.kept or [ast.copy_location(ast.Pass(), loss)], type_ignores=[]))
         expression = ast.fix_missing_locations(ast.Expression(body=loss))
         first = self.kept[0].lineno if self.kept else loss.lineno
         code, value = compile(module, file, "exec", dont_inherit=True), compile(expression, file, "eval", dont_inherit=True)

@@ -8,7 +8,9 @@ program takes part: it is over.
 
 from __future__ import annotations
 
+import contextlib
 import copy
+import io
 import math
 import time
 from typing import Any
@@ -16,6 +18,7 @@ from typing import Any
 import torch
 from torch.nn import functional
 
+from ...capture.randomness import Streams
 from .trace import is_plain, tensors_in
 from .watch import Watch
 
@@ -136,12 +139,13 @@ class Experiment:
         if math.isfinite(end) and end < FELL * begin:
             return
         until = time.monotonic() + max(SECONDS, SHARE * (time.monotonic() - self.began))
-        state = torch.get_rng_state()
+        streams = Streams()
+        state = streams.snapshot()
         try:
-            with torch.enable_grad():
+            with torch.enable_grad(), contextlib.redirect_stdout(io.StringIO()):  # what the model prints was printed when it was the program's
                 self.compare(until)
         finally:
-            torch.set_rng_state(state)
+            streams.restore(state)
 
     def compare(self, until: float) -> None:
         """As it was, then with each change; told only where the first repeats what the program did."""

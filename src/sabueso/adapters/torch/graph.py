@@ -36,6 +36,7 @@ class Graph:
         self.cuts: dict[int, Made] = {}
         self.before: dict[int, Any] = {}
         self.call_lines: dict[int, Line | None] = {}
+        self.frozen: dict[tuple[int, int], tuple[Any, Any, list[str]]] = {}  # model, its optimizer, the parameters that were frozen when first told
         self.fed: dict[int, bool] = {}  # cuts behind which trained layers go on
         self.told: dict[tuple[int, int, int], int] = {}
         self.unheld: dict[int, tuple[Any, Line | None]] = {}
@@ -178,13 +179,36 @@ class Graph:
             rows.append(self.row(path, p, owners))
         self.departed(rows, root)
         own = {id(p) for p in root.parameters()}
-        hidden = [self.row(f"(hidden) {tuple(r().shape)}", r(), owners) | {"line": line.told if line else None}
+        hidden = [self.row(self.beside(r(), stepping) or f"(hidden) {tuple(r().shape)}", r(), owners) | {"line": line.told if line else None}
                   for i, (r, line) in self.unheld.items() if i not in own and r() is not None][:20]  # fmt: skip
+        self.frozen.setdefault((id(root), stepping.number), (weakref.ref(root), stepping, [r["path"] for r in rows if not r["requires_grad"]]))
         value = {"model": self.modules.label(root), "class": type(root).__name__, "optimizer": stepping.number, "steps": stepping.steps,
                  "version": version, "built": self.modules.line_of(root), "called": line.told if (line := self.call_lines.get(id(root))) else None,
                  "optimizer_line": stepping.line.told if stepping.line else None,
                  "optimizer_count": len(stepping.parameters), "orphans": self.orphans(stepping, own), "hidden": hidden, "rows": rows}  # fmt: skip
         self.recorder.fact("parameters", value, step=self.watch.step, module=value["model"], **(self.line.place if self.line else {}))
+
+    def last_words(self) -> None:
+        """Models with layers that were frozen at first and set free after the last telling are told once more."""
+        for reference, stepping, paths in self.frozen.values():
+            root = reference()
+            free = {path for path, p in root.named_parameters() if p.requires_grad} if root is not None and paths else set()
+            if free & set(paths):
+                self.told[id(root), stepping.number, self.version(root)] = 0
+                self.tell(root, stepping)
+
+    def beside(self, parameter: Any, stepping: Any) -> str | None:
+        """The path of a parameter in a module that also has some of the optimizer's, called as a whole or not (a LightningModule is not)."""
+        module, built = next((m for m in self.modules.built if any(q is parameter for q in m._parameters.values())), None), list(self.modules.built)
+        for _ in range(6 if module is not None else 0):
+            parent = next((o for o in built if o is not module and any(m is module for m in o._modules.values())), None)
+            if parent is None:
+                break
+            module = parent
+        held = {id(p) for p in stepping.parameters}
+        if module is None or not any(id(p) in held for p in module.parameters()):
+            return None
+        return next((path for path, p in module.named_parameters() if p is parameter), None)
 
     def version(self, root: Any) -> int:
         """How many sets of parameters the model had before this one: layers may be replaced while it is trained."""
@@ -337,3 +361,4 @@ def install(watch: Watch) -> None:
     watch.hang("after_step", PART, graph.step, sampled=True)
     watch.hang("on_arm", PART, graph.clear)
     watch.hang("on_disarm", PART, graph.clear)
+    watch.recorder.at_exit(watch.guard(PART)(graph.last_words))

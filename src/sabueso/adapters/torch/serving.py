@@ -10,6 +10,7 @@ import torch
 from ...capture.calling import caller
 from ...capture.flow import Flow
 from ...capture.origin import names_in, user_line
+from .trace import is_plain
 from .watch import Watch
 
 PART = "serving"
@@ -39,17 +40,20 @@ class Serving:
             device = next((p.device.type for p in root.parameters()), "cpu")
             self.ran = {"device": device, "model": type(root).__name__}
         rows = table_in(inputs)
-        if rows is None or not torch.is_tensor(outputs) or outputs.device.type != "cpu":
+        if rows is None or not torch.is_tensor(outputs) or not is_plain(outputs):
             return
         at = self.flow.fed(root, "forward", rows)
         if at is not None:
-            self.flow.answered(root, "forward", outputs.detach() if outputs.dim() else outputs.detach().reshape(1), at)
+            outputs = whole(outputs)
+            self.flow.answered(root, "forward", outputs if outputs.dim() else outputs.reshape(1), at)
 
     def scored(self, output: Any, truth: Any) -> None:
         """An answer met its target in an evaluation pass."""
-        answer = output.detach().numpy()
+        if not is_plain(output) or not is_plain(truth):
+            return
+        answer = whole(output).numpy()
         found = self.flow.outputs.find(output, answer.reshape(len(answer), -1)[:, 0] if answer.ndim else answer)
-        true = truth.detach().numpy().reshape(len(truth), -1)
+        true = whole(truth).numpy().reshape(len(truth), -1)
         if found is not None and true.shape[1] == 1:
             self.flow.truth(found, true[:, 0])
 
@@ -93,14 +97,19 @@ def _owner(frame: Any) -> str | None:
     return type(first).__name__ if first is not None else None
 
 
+def whole(tensor: Any) -> Any:
+    """Its values in a type that NumPy has."""
+    return tensor.detach().float() if tensor.dtype == torch.bfloat16 else tensor.detach()
+
+
 def table_in(inputs: Any) -> Any:
     """The first table of numbers among a call's inputs (rows, columns); one row where a vector is given."""
     args, kwargs = inputs if isinstance(inputs, tuple) and len(inputs) == 2 and isinstance(inputs[1], dict) else (inputs, {})
     for x in [*(args if isinstance(args, (tuple, list)) else [args]), *kwargs.values()]:
-        if torch.is_tensor(x) and x.layout == torch.strided and x.device.type == "cpu" and x.is_floating_point() and x.numel():
+        if torch.is_tensor(x) and is_plain(x) and x.is_floating_point() and x.numel():
             if x.dim() == 1 and x.shape[0] <= MOST_COLUMNS:
                 x = x.reshape(1, -1)
-            return x.detach() if x.dim() == 2 and x.shape[1] <= MOST_COLUMNS else None
+            return whole(x) if x.dim() == 2 and x.shape[1] <= MOST_COLUMNS else None
     return None
 
 
