@@ -49,6 +49,10 @@ class Arrays:
         return {n: [self._profile(n, p, self._columns[n][part == i]) for i in range(len(chunks[1]) + 1)] for n, p in plans.items()}
 
     def _profile(self, name: str, plan: Plan, values: np.ndarray) -> Profile:
+        with np.errstate(all="ignore"):  # values near the ends of their type have no finite spread
+            return self._counted(name, plan, values)
+
+    def _counted(self, name: str, plan: Plan, values: np.ndarray) -> Profile:
         made = Profile(name, self.kinds[name], plan.kind, count=len(values), sampled=len(values))
         if values.dtype.kind == "O":
             return _texts(made, plan, values)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import csv
 import glob
 import os
+import shutil
 import sqlite3
 import tempfile
+import weakref
 from importlib.util import find_spec
 from typing import Any
 
@@ -28,8 +30,11 @@ class Reader:
 
     def __init__(self, sources: list[Any], memory: str | None = None) -> None:
         there = find_spec("duckdb") is not None
-        self._folder = tempfile.TemporaryDirectory(prefix="sabueso-", ignore_cleanup_errors=True)  # gone with the reader
-        self.connection = connect(_duckdb(), self._folder.name, memory) if there and any(map(_wants_engine, sources)) else None
+        self.connection = None
+        if there and any(map(_wants_engine, sources)):
+            folder = tempfile.mkdtemp(prefix="sabueso-")
+            weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)  # what spilled is gone with the reader
+            self.connection = connect(_duckdb(), folder, memory)
         self._count = 0
 
     def tables(self, given: dict[str, Any]) -> dict[str, Table]:
@@ -217,6 +222,8 @@ def _array(x: Any) -> np.ndarray:
     if dtype.startswith(("datetime", "Datetime", "timestamp", "date", "Date")) and hasattr(x, "to_numpy"):
         held = np.asarray(x.to_numpy(zero_copy_only=False) if dtype.startswith(("timestamp", "date32")) and not hasattr(x, "chunks") else x.to_numpy())
         return held if held.dtype.kind == "M" else _objects(held.tolist())
+    if dtype.lower().startswith("decimal"):
+        return _objects(x.to_list() if hasattr(x, "to_list") else x.to_pylist())
     if getattr(getattr(x, "dtype", None), "kind", "") == "O":
         return _objects(list(x))
     return np.asarray(x) if isinstance(x, np.ndarray) and x.dtype.kind in "mM" else summarise.values(x)

@@ -22,7 +22,10 @@ def _lines(diagnosis: Diagnosis) -> Iterator[str]:
     yield ""
     yield f"`{phrases.command(run).replace('`', '')}`" + (f"; {escape(phrases.ending(run))}" if phrases.ending(run) else "")
     yield ""
-    yield " › ".join(f"**{s} {state}**" if state == phrases.ORIGIN else f"{s} {state}" for s, state in phrases.trail(diagnosis))
+    if run.get("tables"):
+        yield escape(f"Checked {phrases.tables(run)}")
+    else:
+        yield from _trail(diagnosis)
     for number, culprit in enumerate(diagnosis.culprits, 1):
         yield from _culprit(number, culprit, diagnosis)
     yield ""
@@ -31,6 +34,10 @@ def _lines(diagnosis: Diagnosis) -> Iterator[str]:
         yield f"- {b.check}: no {escape(', '.join(b.missing))}; {escape(b.cure)}"
     if diagnosis.own_errors:
         yield f"\n{len(diagnosis.own_errors)} errors of sabueso's own; the program was not touched by them."
+
+
+def _trail(diagnosis: Diagnosis) -> Iterator[str]:
+    yield " › ".join(f"**{s} {state}**" if state == phrases.ORIGIN else f"{s} {state}" for s, state in phrases.trail(diagnosis))
 
 
 def _culprit(number: int, finding: Finding, diagnosis: Diagnosis) -> Iterator[str]:
