@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from ..capture import again, lineage
+from ..capture import again, fits, lineage
 from ..capture.around import Patches
 from ..capture.calling import direct
 from ..capture.lineage import order, sight, uses
 from ..capture.recorder import Recorder, guarded
-from .sklearn import grouping
+from .sklearn import grouping, pairing
+from .sklearn.estimators import Call
 
 LIBRARIES = ("sklearn.model_selection._validation",)
 PROVIDES = ("row_use", "folds", "counterfactual")
@@ -55,6 +56,7 @@ class Folds:
         x, y = given.get("X"), given.get("y")
         self.open = Folding(given.get("estimator"), x, y, self.lineage.known_of(x), kwargs.get("scoring"), sight.origin())
         grouping.note(self.lineage, self.open.known, kwargs.get("groups"))
+        fits.tell(self.recorder, given.get("estimator"), x, y)
         if hasattr(kwargs.get("cv"), "split"):
             self.open.splitter = sight.name_of_any(kwargs["cv"])
         return self.open
@@ -78,7 +80,11 @@ class Folds:
         self.told += 1
         name = type(run.estimator).__name__
         if run.known is not None and run.y is not None:
-            rows = uses.Fit(0, name, run.known, uses.unique(run.known), run.origin, True)
+            rows = uses.Fit(0, name, run.known, uses.unique(run.known), run.origin, True, pairing.label_codes(run.y, run.known.rows))
+            rows.extra["label"] = getattr(run.y, "name", None)
+            call = Call(run.estimator, run.x, run.y, run.known, run.origin)
+            pairing.rows_in_step(self, rows, call, False)
+            pairing.inputs_tell(self, rows, call)
             self.uses.evaluated(rows, run.known, run.x, run.origin, "folds")
             self.uses.history.append(rows.ids)
         found = order.of_folds(run.y, run.folds)

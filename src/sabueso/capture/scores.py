@@ -109,6 +109,9 @@ class Site:
         if self.counts:
             value["last"] = self.pooled(len(self.counts) - 1)
             value["pooled"] = self.pooled()
+        swept = sweep(self.counts, self.sizes, self.steps) if 8 <= self.calls <= CALLS else None
+        if swept is not None:
+            value["sweep"] = {**swept, "best": [min(self.values), max(self.values)]}
         if self.sums:
             value["sums"] = [list(s) for s in self.sums[:300]]
         told = [t for start in self.passes if (t := self.gathering(start)) is not None]
@@ -141,6 +144,21 @@ class Site:
         if len(self.pool) >= last:
             told["auc"] = auc(*(np.concatenate([p[i] for p in self.pool[first:last]]) for i in (0, 1)))
         return told
+
+
+def sweep(counts: list[Any], sizes: list[int], steps: list[Any]) -> dict[str, Any] | None:
+    """Calls that cut one vector of scores at one threshold after the other, against one and the same truth: sets of positives that lie within
+    each other. None for anything else (models or epochs that are compared)."""
+    if len(counts) != len(sizes) or len(set(sizes)) != 1 or len(set(steps)) != 1 or any(c is None for c in counts):
+        return None
+    high = max((t for c in counts for t, _ in c), default="")
+    positives = {sum(n for (t, _), n in c.items() if t == high) for c in counts}
+    cells = sorted({(sum(n for (_, p), n in c.items() if p == high), c.get((high, high), 0)) for c in counts})
+    falses = [said - hit for said, hit in cells]
+    nested = all(a[1] <= b[1] for a, b in zip(cells, cells[1:])) and all(a <= b for a, b in zip(falses, falses[1:]))
+    if len(positives) != 1 or len(cells) < 5 or not nested or any(len({p for _, p in c} | {t for t, _ in c}) > 2 for c in counts):
+        return None
+    return {"rows": sizes[0], "positives": positives.pop(), "cuts": len(cells)}
 
 
 def confusion(true: np.ndarray, answered: np.ndarray) -> Counter[tuple[str, str]] | None:

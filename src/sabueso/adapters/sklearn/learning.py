@@ -123,6 +123,11 @@ def used_columns(owner: Any, names: list[str] | None, width: int) -> list[int] |
         first = next((s[1] for s in steps if s[1] is not None and not isinstance(s[1], str)), None)
         return used_columns(first, names, width) if first is not None else list(range(width))
     chosen = getattr(owner, "transformers_", None)
+    if chosen is None and isinstance(getattr(owner, "transformers", None), list):  # not fitted yet: what a cross-validation is given
+        kept = getattr(owner, "remainder", "drop")
+        if not isinstance(kept, str) or kept != "drop":
+            return None
+        chosen = owner.transformers
     if isinstance(chosen, list):
         used: list[int] = []
         for part in chosen:

@@ -237,6 +237,7 @@ def joined(parts: list[Known]) -> Known | None:
     if not parts:
         return None
     first = parts[0]
+    parts = [first, *(p for p in parts[1:] if not np.isin(p.ids, first.ids).all())]  # a set made anew each epoch holds the same rows
     if len(parts) == 1:
         return first
     return Known(np.concatenate([p.ids for p in parts]), first.source, first.width, first.names, first.makers, first.resampled, exact=first.exact)

@@ -12,7 +12,10 @@ from . import sight
 from .fingerprints import Table, spaced
 
 CLOSE = 2e-5  # of float32 sums over a few thousand rows, several times over
-CALLS = re.compile(r"(\.|\b)(std|stdev|min|max|ptp|nanstd|nanmean|nanmin|nanmax)\s*\(")
+CALLS = {
+    "mean and deviation": re.compile(r"(\.|\b)(std|stdev|nanstd|var)\s*\("), "range": re.compile(r"(\.|\b)(min|max|ptp|nanmin|nanmax)\s*\("),
+    "filling": re.compile(r"(\.|\b)(fillna|fill_null|fill_nan|nan_to_num|where|nanmean|nanmedian|isnan)\s*\("),
+}  # fmt: skip
 
 
 def by_hand(fit: Any, known: Any, uses: Any) -> dict[str, Any] | None:
@@ -26,13 +29,69 @@ def by_hand(fit: Any, known: Any, uses: Any) -> dict[str, Any] | None:
     for kind, together, apart in (("mean and deviation", standard(union), standard(alone)), ("range", ranged(union), ranged(alone))):
         telling = together & ~apart
         if together.sum() >= max(2, 0.8 * usable(union).sum()) and telling.sum() >= max(2, 0.5 * together.sum()):
-            where = line_of_scaling(fit.origin)
+            where = line_of(fit.origin, CALLS[kind])
             if where is not None:
                 return {
                     "name": f"scaling by hand ({kind})", "kind": "hand", "supervised": False, "selects": False, "rows": len(union),
                     "hits": known.rows, "of": known.rows, "file": where[0], "line": where[1], "fit_line": list(where),
                     "columns": int(together.sum()), "off": round(float(np.abs(np.nanmean(alone, 0))[telling].max()), 4),
                 }  # fmt: skip
+    return None
+
+
+def filled_by_hand(fit: Any, known: Any, uses: Any) -> dict[str, Any] | None:
+    """Gaps filled with the mean or median of training and evaluation rows together, told like a learner; None if the numbers don't say so.
+
+    A value that repeats in a column that hardly repeats any other, and that is the mean (or median) of the column's other values in both
+    parts together, but not of those in training.
+    """
+    train, other = fit.known.table, known.table
+    if train is None or other is None or train.width != other.width or train.width > 200 or train.rows < 40:
+        return None
+    some = train.codes[spaced(train.rows, 400)]
+    tried = [j for j in range(train.width) if train.numeric[j] and _piled(some[:, j]) is not None]
+    if not tried:
+        return None
+    parts = distinct([fit.known, known] + [k for f, k, *_ in uses.evaluations if f.known is fit.known and k is not known])
+    parts = [p for p in parts if p.table is not None and p.table.width == train.width]
+    found = []
+    for j in tried[:40]:
+        union, alone = np.concatenate([p.table.take_column(j).floats()[:, 0] for p in parts]), train.take_column(j).floats()[:, 0]
+        value = float(np.array([_piled(some[:, j])], np.uint32).view(np.float32)[0])
+        how = _middle_of_all(union, alone, value)
+        if how is not None:
+            found.append((j, how, int((union == value).sum())))
+    where = line_of(fit.origin, CALLS["filling"]) if found else None
+    if where is None:
+        return None
+    return {
+        "name": f"filling of gaps by hand ({found[0][1]} of all rows)", "kind": "hand", "supervised": False, "selects": False, "imputes": True,
+        "rows": sum(p.table.rows for p in parts), "hits": known.rows, "of": known.rows, "file": where[0], "line": where[1], "fit_line": list(where),
+        "columns": len(found), "filled": sum(f[2] for f in found),
+        "names": [train.names[j] for j, *_ in found] if train.names else [f"column {j}" for j, *_ in found],
+    }  # fmt: skip
+
+
+def _piled(codes: np.ndarray) -> int | None:
+    """The one value of a column of many that stands in several of its rows; None where there is none, or several are."""
+    levels, count = np.unique(codes, return_counts=True)
+    if len(levels) < 0.3 * len(codes) or len(levels) < 30:
+        return None
+    first = int(count.argmax())
+    second = np.delete(count, first).max()
+    return int(levels[first]) if count[first] >= max(5, 0.01 * len(codes), 4 * second) else None
+
+
+def _middle_of_all(union: np.ndarray, alone: np.ndarray, value: float) -> str | None:
+    """Is the value the mean or the median of all other values, and not of those of the training rows?"""
+    rest, own = union[union != value], alone[alone != value]
+    rest, own = rest[np.isfinite(rest)], own[np.isfinite(own)]
+    if len(rest) < 40 or len(own) < 30 or len(rest) == len(own):
+        return None
+    close = 1e-6 * max(float(np.abs(rest).max()), 1e-300) + 1e-5 * float(rest.std())
+    for how, of in (("mean", np.mean), ("median", np.median)):
+        if abs(of(rest) - value) < close < 0.2 * abs(of(own) - value):
+            return how
     return None
 
 
@@ -72,18 +131,19 @@ def standard(values: np.ndarray) -> np.ndarray:
 
 
 def ranged(values: np.ndarray) -> np.ndarray:
-    """By column: does it reach from 0 to 1 exactly, in one row each?"""
+    """By column: does it reach from 0 to 1 exactly, in a few rows each?"""
     with np.errstate(all="ignore"):
         low, high = values.min(0), values.max(0)
-        once = ((values == low).sum(0) <= 2) & ((values == high).sum(0) <= 2)
+        most = max(2, len(values) // 80)  # of a whole-numbered column several rows lie at its ends; of shares and flags far more do
+        once = ((values == low).sum(0) <= most) & ((values == high).sum(0) <= most)
     return usable(values) & (low == 0) & (high == 1) & once
 
 
-def line_of_scaling(origin: sight.Origin) -> tuple[str, int] | None:
-    """The last line of the person's files up to the fit that takes deviations or ranges of something."""
+def line_of(origin: sight.Origin, calls: re.Pattern[str]) -> tuple[str, int] | None:
+    """The last line of the person's files up to the fit that makes such a call."""
     for file, before, *_ in origin:
         lines = linecache.getlines(file)
         for number in range(min(before, len(lines)), 0, -1):
-            if CALLS.search(lines[number - 1]) and not lines[number - 1].lstrip().startswith(("#", "print")):
+            if calls.search(lines[number - 1]) and not lines[number - 1].lstrip().startswith(("#", "print")):
                 return file, number
     return None

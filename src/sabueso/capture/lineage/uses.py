@@ -123,7 +123,7 @@ class Uses:
             "signature": hash(ids.tobytes()), "train_rows": fit.known.rows if fit.first else len(fit.ids), "train_distinct": len(fit.ids),
             "eval_rows": known.rows, "eval_distinct": len(ids), "shared": len(shared), "exact": fit.known.exact and known.exact,
             "bits": round(min(fit.known.bits, known.bits), 1), "source_kind": known.source.kind, "train_line": place(fit.origin),
-            "eval_line": place(origin), "learners": [] if how == "forward" else self._learners(fit, known, held_out, ids, origin),
+            "eval_line": place(origin), "learners": [] if how == "forward" and len(shared) else self._learners(fit, known, held_out, ids, origin),
             "clean_learners": self._clean(fit, known, held_out), "split_off": self._split_off(ids),
             "resampled": self._resampled(fit, known, ids, origin), "eval_sets": self._eval_sets(fit, ids),
         }  # fmt: skip
@@ -209,7 +209,8 @@ class Uses:
                     }  # fmt: skip
                 )
         by_hand = standardised.by_hand(fit, known, self) if not any(m.kind == "transformer" for m in makers) else None
-        return found + ([by_hand] if by_hand else [])
+        filled = standardised.filled_by_hand(fit, known, self)
+        return found + [f for f in (by_hand, filled) if f]
 
     def _resampled(self, fit: Fit, known: Known, ids: np.ndarray, origin: Origin) -> list[dict[str, Any]]:
         """Resamplings that used rows of this evaluation and whose rows stand on either side."""

@@ -11,7 +11,9 @@ from ...findings import Finding
 
 
 @check(stage="evaluate", severity="error", leads_to=("misleading-metric", "tested-on-train"))
-def tuned_on_test(*, choice: list[Fact] | None = None, row_use: list[Fact] | None = None, many: int = 10) -> Iterator[Finding]:
+def tuned_on_test(
+    *, choice: list[Fact] | None = None, row_use: list[Fact] | None = None, metric: list[Fact] | None = None, many: int = 10
+) -> Iterator[Finding]:
     """A model, its seed, threshold or length was chosen by the very rows that then give its score.
 
     What it means
@@ -86,6 +88,7 @@ def tuned_on_test(*, choice: list[Fact] | None = None, row_use: list[Fact] | Non
             severity="error" if spare else "warning", confidence=0.93 if spare else 0.75, verified="fact",
         )  # fmt: skip
         return
+    yield from (_swept(f, again) for f in metric or () if f.get("sweep") and (again := reported(f, metric or ())) is not None)
     pairs = [p for p in row_use or () if p["how"] != "folds" and row_uses.held_out(p)]
     for pair in pairs:
         watched = [e for e in pair["eval_sets"] if e["stops"] and e["hits"] > 0.5 * pair["eval_distinct"]]
@@ -99,3 +102,24 @@ def tuned_on_test(*, choice: list[Fact] | None = None, row_use: list[Fact] | Non
                 severity="warning", confidence=0.85, verified="fact",
             )  # fmt: skip
             return
+
+
+def reported(swept: Fact, metrics: list[Fact]) -> Fact | None:
+    """The call that gives the best value of a sweep over thresholds again, on as many rows; None where the metric is also told of other rows."""
+    best = swept["sweep"]["best"]
+    same = [m for m in metrics if m is not swept and m["metric"] == swept["metric"] and m["via"] == "call" and not m.get("sweep")]
+    again = [m for m in same if set(m["sizes"]) == {swept["sweep"]["rows"]} and len(set(m["values"])) == 1 and m["values"][0] in best]
+    return again[0] if again and len(again) == len(same) else None
+
+
+def _swept(fact: Fact, again: Fact) -> Finding:
+    name, cuts = fact["metric"], fact["calls"]
+    return Finding(
+        says=f"{name} was taken at {cuts} thresholds on the {fact['sweep']['rows']} rows on which the best of them is then reported "
+             f"({row_uses.where([again.place.file, again.place.line])}).",
+        place=fact.place,
+        evidence=[("thresholds compared on the reported rows", cuts, 0), ("rows", fact["sweep"]["rows"], None),
+                  (f"best {name} of the sweep, reported", again["values"][0], "that of other rows")],
+        remedy="Choose the threshold on a validation part of the training rows, and apply it once to the test rows.",
+        severity="error", confidence=0.88, verified="fact",
+    )  # fmt: skip

@@ -61,10 +61,6 @@ def fit_before_split(row_use: list[Fact], *, counterfactual: list[Fact] | None =
     References
     ----------
     Kaufman et al., Leakage in data mining (2012); scikit-learn, Common pitfalls: data leakage during pre-processing.
-
-    Known limits
-    ------------
-    Filling gaps by hand with the mean of all rows is not seen.
     """
     found = [(p, t) for p, t in row_uses.leaking(row_use) if not (t["selects"] or t.get("selector")) and not (t["supervised"] and t.get("encoder"))]
     for pair, learner in sorted(found, key=lambda f: -weight(f[1])):
@@ -86,7 +82,9 @@ def told(pair: Fact, learner: dict[str, Any], experiment: Fact | None) -> Findin
     ]  # fmt: skip
     if experiment is not None:
         evidence.append(("score, and with the transformer fitted on training rows", experiment["before"], experiment["after"]))
-    if learner["kind"] == "hand":
+    if learner.get("filled"):
+        evidence.append((f"gaps filled so in {', '.join(learner['names'][:5])}", learner["filled"], 0))
+    elif learner["kind"] == "hand":
         evidence.append(("columns with mean 0 and deviation 1 over both parts together", learner["columns"], 0))
     return Finding(
         says=f"{learner['name']} learnt from {learner['hits']} of the {learner['of']} rows{saw} on which {pair['model']} is {what} "
@@ -95,7 +93,7 @@ def told(pair: Fact, learner: dict[str, Any], experiment: Fact | None) -> Findin
         evidence=evidence[:5],
         remedy=f"Split first and fit {learner['name']} on the training rows only, or cross-validate make_pipeline({learner['name']}(..), {pair['model']}(..)) "
                "on the raw rows." if learner["kind"] != "hand" else
-               "Take mean and deviation of the training rows only, after the split, and scale both parts by them.",
+               "Take mean and deviation of the training rows only, after the split, and use them for both parts.",
         severity="error" if learner["supervised"] or learner.get("imputes") else "warning",
         confidence=0.95 if learner["supervised"] or learner.get("imputes") else 0.85,
         verified=row_uses.verified(experiment),
