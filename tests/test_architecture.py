@@ -30,7 +30,7 @@ MAY = {  # folder -> folders of ours that it may import, itself and the nouns be
     "serve": {"store", "show"},
     "exchange": {"store"},
     "commands": {"data", "store", "show", "checks", "wiring", "config", "serve", "exchange", "replay"},
-    "launch": {"capture", "store", "adapters", "config", "replay"},
+    "launch": {"capture", "store", "adapters", "checks", "config", "replay"},
 }
 LAZY = {  # documented cases of an import of ours inside a function
     "__init__.py": "names are looked up when they are first used",

@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 __version__ = "0.1.0"
-__all__ = ["Diagnosis", "Finding", "Run", "check", "check_data", "enforce", "examine", "open", "stage", "watch"]
+__all__ = ["Diagnosis", "Finding", "Run", "breakpoint_on", "check", "check_data", "enforce", "examine", "open", "stage", "watch"]
 
 _WHERE = {
-    "Diagnosis": "diagnoses", "Finding": "findings", "Run": "runs", "check": "catalogue", "check_data": "data.checking",
+    "Diagnosis": "diagnoses", "Finding": "findings", "Run": "runs", "breakpoint_on": "launch.child", "check": "catalogue", "check_data": "data.checking",
     "enforce": "data.holding", "examine": "wiring", "open": "wiring", "stage": "stages", "watch": "wiring",
 }  # fmt: skip
 

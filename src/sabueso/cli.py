@@ -6,6 +6,7 @@ So what needs them is reached through `late()`, the one import that does not sta
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Callable
@@ -18,6 +19,7 @@ import click
 from . import __version__, config
 from .commands import Group
 from .commands.page import can_serve, open_page
+from .commands.probes import probe_options, set_probes
 from .errors import SabuesoError, UsageError
 from .launch.program import watch_program
 from .launch.supervise import end_like
@@ -56,11 +58,12 @@ def cli() -> None:
 @click.option("--ui", "page", is_flag=True, help="Show the run as a page on this machine while it goes on.")
 @click.option("--strict", is_flag=True, help="End with 1 when a culprit of severity error stands and the program succeeded.")
 @click.option("--budget", type=click.FloatRange(0, 1), help="Share of the program's time for full statistics (default 0.01).")
+@probe_options
 @select
 @ignore
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def run(json_path: Path | None, form: str, dir_: str | None, page: bool, strict: bool, budget: float | None, select: tuple[str, ...],
-        ignore: tuple[str, ...], command: tuple[str, ...]) -> None:  # fmt: skip
+        ignore: tuple[str, ...], command: tuple[str, ...], **probes: Any) -> None:  # fmt: skip
     """Run a script (or -m MODULE, -c CODE, a notebook, torchrun, pytest) as Python would, and end with the diagnosis.
 
     \b
@@ -73,9 +76,11 @@ def run(json_path: Path | None, form: str, dir_: str | None, page: bool, strict:
     _can_write(json_path)
     chosen = _target_and_checks(settings)
     goal = target(list(command))
+    probing = set_probes(probes)
     if page:
         can_serve()
-    wanted, live = late().wanted(chosen) if chosen is not None else None, Live(sys.stderr, lambda folder: _proven(folder, settings))
+    shown = sys.stderr if probes["stop"] is None else io.StringIO()  # the debugger has the terminal
+    wanted, live = late().wanted(chosen) if chosen is not None else None, Live(shown, lambda folder: _proven(folder, settings))
     try:
         ended, folder, trouble = watch_program(goal, settings, wanted, _meanwhile(live, page))
     finally:
@@ -85,6 +90,8 @@ def run(json_path: Path | None, form: str, dir_: str | None, page: bool, strict:
     diagnosis = _diagnosed(folder, settings, json_path) if folder is not None else None
     if diagnosis is not None:
         _show(diagnosis, form, sys.stderr)
+        if probing and not diagnosis.culprits:
+            _say(probing)
         if (strict or settings.strict) and ended.status == 0 and any(c.severity == "error" for c in diagnosis.culprits):
             sys.exit(1)
     end_like(ended)

@@ -35,11 +35,36 @@ def wake(folder: str, root: str) -> None:
     waker(recorder).start()
     Sampler(recorder).start()
     atexit.register(recorder.at_exit)
+    if any(name in os.environ for name in ("SABUESO_BREAK", "SABUESO_ISOLATE")):
+        probe(recorder)
+
+
+def probe(recorder: Recorder) -> None:
+    """What a person asked for besides: to stop in the debugger, or to end behind a stage."""
+    if "SABUESO_ISOLATE" in os.environ:
+        from .slicing import end_behind
+
+        end_behind(recorder, os.environ["SABUESO_ISOLATE"])
+    if "SABUESO_BREAK" in os.environ:
+        from . import breaking
+
+        breaking.of(recorder).on(os.environ["SABUESO_BREAK"])
+
+
+def breakpoint_on(name: str) -> None:
+    """Stop in the debugger when a check finds something, an expression such as "loss > 10" holds, or (`error`) an exception ends the program.
+
+    Under `sabueso run` or `sabueso.watch()`; without them it does nothing. Raises UsageError for what is none of these.
+    """
+    if active is not None:
+        from . import breaking
+
+        breaking.of(active).on(name)
 
 
 def waker(recorder: Recorder) -> Waker:
     """What wakes adapters; in a run of `sabueso confirm` it changes one thing besides."""
-    if "SABUESO_CHANGE" not in os.environ:
+    if "SABUESO_CHANGE" not in os.environ and "SABUESO_ROWS" not in os.environ:
         return Waker(recorder)
     from ..replay.change import asked
     from .changing import Changing

@@ -18,6 +18,7 @@ from ..capture.origin import user_line
 from ..interventions import factor
 from . import change_forward, change_loading, change_losses, change_steps
 
+SLICE = "rows"  # no intervention: a slice of what is read
 NAME, FILE = "SABUESO_CHANGE", "applied.json"
 
 
@@ -28,6 +29,7 @@ class Change:
         self.name: str = asked.get("name", "")
         self.place: dict[str, Any] = asked.get("place", {})
         self.steps: int | None = asked.get("steps")
+        self.rows: int = asked.get("rows", 0)
         self.folder, self.count = Path(folder), 0
         self.taken = 0
         self.at_end: Callable[[], None] = lambda: None
@@ -58,10 +60,14 @@ class Change:
     def pandas(self, pandas: Any) -> None:
         if self.name in ("rows left out", "column left out"):
             change_loading.tables(self, pandas)
+        elif self.name == SLICE:
+            change_loading.sliced_tables(self, pandas)
 
     def torch(self, torch: Any) -> None:
         """Put the intervention into torch."""
         name = self.name
+        if name == SLICE:
+            change_loading.sliced_loaders(self, torch)
         if name == "seeds set":
             torch.manual_seed(0)
         change_steps.budget(self, torch)
@@ -81,5 +87,7 @@ class Change:
 
 def asked(folder: str) -> Change | None:
     """The change that the environment asks for, if any."""
-    text = os.environ.get(NAME)
-    return Change(folder, json.loads(text)) if text else None
+    text, rows = os.environ.get(NAME), os.environ.get("SABUESO_ROWS")
+    if text:
+        return Change(folder, json.loads(text))
+    return Change(folder, {"name": SLICE, "rows": int(rows)}) if rows else None
