@@ -16,14 +16,14 @@ STEADY = 0.35  # standard deviations between the halves of one part: more, and t
 MISFIT = 0.2  # of the quantiles after conversion
 
 
-def changes(columns: dict[str, np.ndarray], rows: np.ndarray, order: np.ndarray | None = None) -> list[dict[str, Any]]:
-    """The breaks of these columns, told by the rows' positions; `order` is that of the time where there is one."""
+def changes(columns: dict[str, np.ndarray], rows: np.ndarray, order: np.ndarray | None = None, usual: dict[str, float] | None = None) -> list[dict[str, Any]]:
+    """The breaks of these columns, told by the rows' positions; `order` is that of the time, `usual` the medians of a reference, where there are such."""
     at = np.arange(len(rows)) if order is None else order
     told = []
     for name, values in columns.items():
         if values.dtype.kind == "O" or len(values) < 2 * LEAST:
             continue
-        found = _change(name, values[at].astype(np.float64))
+        found = _change(name, values[at].astype(np.float64), (usual or {}).get(name))
         if found is not None:
             first, stop = found.pop("from"), found.pop("to")
             inside = np.sort(rows[at[first:stop]])
@@ -31,9 +31,9 @@ def changes(columns: dict[str, np.ndarray], rows: np.ndarray, order: np.ndarray 
     return told
 
 
-def _change(name: str, values: np.ndarray) -> dict[str, Any] | None:
+def _change(name: str, values: np.ndarray, usual: float | None) -> dict[str, Any] | None:
     gap = np.isnan(values)
-    return _emptied(gap) or _stuck(values, gap) or (None if gap.any() else _rescaled(name, values))
+    return _emptied(gap) or _stuck(values, gap) or (None if gap.any() else _rescaled(name, values, usual))
 
 
 def _emptied(gap: np.ndarray) -> dict[str, Any] | None:
@@ -65,7 +65,7 @@ def _longest(values: np.ndarray) -> int:
     return int(np.diff(edges).max())
 
 
-def _rescaled(name: str, values: np.ndarray) -> dict[str, Any] | None:
+def _rescaled(name: str, values: np.ndarray, usual: float | None) -> dict[str, Any] | None:
     """Another known unit from a row on: both parts are steady, and one's quantiles are the other's times a known factor."""
     if len(np.unique(values)) < 20 or not np.isfinite(values).all():
         return None
@@ -75,7 +75,8 @@ def _rescaled(name: str, values: np.ndarray) -> dict[str, Any] | None:
         return None
     odd = np.zeros(len(values), bool)
     odd[found[0] : found[1]] = True
-    if odd.mean() > 0.5:  # the smaller part is the odd one
+    near = [abs(float(np.median(values[part])) - usual) for part in (odd, ~odd)] if usual is not None else []
+    if near[0] < near[1] if near else odd.mean() > 0.5:  # the odd part is the one far from the reference, without one the smaller
         odd = ~odd
     parts = values[~odd], values[odd]
     if min(map(len, parts)) < LEAST or any(_apart(p) > STEADY for p in parts):

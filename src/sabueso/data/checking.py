@@ -31,6 +31,7 @@ from .rows import groups, overlap, times
 from .rows import twins as repeated
 
 ROLES = ("train", "test", "reference", "current")
+EARLIER = {"test": ("train",), "current": ("reference", "train")}
 FULL = 200_000  # rows of a table whose labels are looked at row by row
 Say = Callable[[str], None]
 
@@ -71,7 +72,7 @@ def _evidence(held: dict[str, Held], target: str | None, time: str | None, group
     for one in held.values():
         say(f"looking at {one.table.name}")
         one.count()
-        _single(facts, one, target, time)
+        _single(facts, one, target, time, next((held[r] for r in EARLIER.get(one.role, ()) if r in held), None))
         if rules is not None:
             facts.add("broken_rules", one.table, broken(rules, one.table, one.profiles))
     return facts.made
@@ -138,9 +139,9 @@ def _rows(facts: Facts, a: Held, b: Held, target: str | None, time: str | None, 
 # ---- one table
 
 
-def _single(facts: Facts, one: Held, target: str | None, time: str | None) -> None:
+def _single(facts: Facts, one: Held, target: str | None, time: str | None, like: Held | None) -> None:
     table = one.table
-    told = seen(table, one.role, one.profiles, one.sample, target, time)
+    told = seen(one, target, time, like)
     told["repeated"] = repeated(table, one.profiles, one.sample, target)
     if target in table.kinds and one.profiles[target].missing:
         told["unlabelled"] = table.first(target, "missing")

@@ -12,6 +12,7 @@ from ..capture.breaks import _mark as mark
 from ..capture.summarise import NULLS, as_number
 from ..profiles import Profile
 from .along import changes
+from .held import Held
 from .reading import Table
 
 DIGITS = re.compile(r"\d+")
@@ -45,9 +46,10 @@ def is_block(sample: np.ndarray) -> bool:
     return 5 <= distinct == runs <= 0.5 * len(sample)
 
 
-def seen(table: Table, role: str, profiles: dict[str, Profile], sample: dict[str, np.ndarray], target: str | None, time: str | None = None) -> dict[str, Any]:
-    """The value of `table_seen`."""
-    told: dict[str, Any] = {"table": table.name, "role": role, "rows": table.rows, "target": target, "lost": table.lost}
+def seen(one: Held, target: str | None, time: str | None, like: Held | None) -> dict[str, Any]:
+    """The value of `table_seen`; `like` is the table that this one is held against, where there is one."""
+    table, profiles, sample = one.table, one.profiles, one.sample
+    told: dict[str, Any] = {"table": table.name, "role": one.role, "rows": table.rows, "target": target, "lost": table.lost}
     told["columns"] = [{"name": n, "kind": p.kind, "dtype": p.dtype, "missing": p.missing, "nonfinite": p.nonfinite, "distinct": p.distinct,
                         "only": only(p)} for n, p in profiles.items()]  # fmt: skip
     told["texts"] = [t for n, p in profiles.items() if p.kind == "text" and (t := spelt_numbers(table, n, p, sample[n]))]
@@ -55,7 +57,9 @@ def seen(table: Table, role: str, profiles: dict[str, Profile], sample: dict[str
     told["variants"] = [t for n, p in profiles.items() if p.kind == "text" and p.levels and (t := variants(table, n, p))]
     timed = sample.get(time or "")
     order = np.argsort(timed, kind="stable") if timed is not None and timed.dtype.kind != "O" and np.isfinite(timed).all() else None
-    told["changes"] = changes({n: v for n, v in sample.items() if n != target and profiles[n].kind == "number"}, table.rows_of_sample(), order)
+    numbers = {n: v for n, v in sample.items() if n != target and profiles[n].kind == "number"}
+    usual = {n: float(np.nanmedian(v)) for n, v in (like.sample if like else {}).items() if n in numbers and v.dtype.kind != "O" and not np.isnan(v).all()}
+    told["changes"] = changes(numbers, table.rows_of_sample(), order, usual)
     return told
 
 
