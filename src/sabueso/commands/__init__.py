@@ -13,6 +13,7 @@ LATER = {  # command -> (module of this folder, what `sabueso --help` says of it
     "export": ("exchange", "Write a run for another tool: Parquet, a trace, TensorBoard, MLflow."),
     "import": ("exchange", "Make runs of the curves of TensorBoard or MLflow."),
     "diff": ("probe", "Lay two runs side by side: the first value that differs by more than rounding, and what could explain it."),
+    "mcp": ("agent", "Serve the tools of sabueso to a coding agent over stdio."),
     "report": ("see", "Write a run as one HTML file that opens anywhere and loads nothing."),
     "ui": ("see", "Show the runs as a page on this machine, live while one goes on."),
 }

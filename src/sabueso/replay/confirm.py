@@ -12,6 +12,7 @@ from ..interventions import Intervention
 from ..runs import Run
 
 WENT, STAYED, NO_DIFFERENCE, COULD_NOT = "went away", "stayed", "no difference", "could not be tried"
+TELLING = ("column left out",)
 UNMEASURED = ("workers 0",)  # what is proven by its absence: no number of the run need be better
 BETTER = 0.95  # of a loss
 LARGER_IS_BETTER = ("accuracy", "f1", "roc_auc", "r2", "precision", "recall", "balanced", "average_precision")
@@ -36,6 +37,8 @@ def judged(finding: Finding, change: Intervention, was: Run, now: Run, found: li
     if not applied:
         return Verdict(COULD_NOT, change.name, "the change met nothing to be applied to")
     what, before, after, better = measured(was, now)
+    if change.name in TELLING and what and isinstance(before, float) and isinstance(after, float):
+        better = abs(after - before) > 0.02 * max(abs(before), abs(after))  # a score that the column gave away is lost with it
     gone = not any(f.check == finding.check and f.severity != "note" for f in found)
     if change.certain:  # the remedy itself, put in behind what captures the fault: only the gain tells
         word = WENT if better or change.name in UNMEASURED and gone else NO_DIFFERENCE
