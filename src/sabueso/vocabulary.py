@@ -120,6 +120,7 @@ VOCABULARY: dict[str, Term] = {
     "groups_shared": Term("fact", "", "groups that the person split by elsewhere and that stand on both sides here: column, groups, rows", "sklearn"),
     "held_out": Term("fact", "", "a part that was split off and what became of it: rows, name, line, fits and evaluations that used it", "sklearn"),
     "label_order": Term("fact", "", "labels in the order of the rows as trained or split: classes or range by part, runs, parts", "sklearn"),
+    "near_copies": Term("fact", "", "judged rows that training holds but for a little noise, with the same label: share, ratio of distances", "sklearn"),
     "row_mismatch": Term("fact", "", "inputs and labels of a fit come from different rows: rows, first, line of the labels, how it is known", "sklearn"),
     "row_use": Term("fact", "", "a fit and an evaluation: rows of both, those that both have, and what else learnt from the evaluation's rows", "sklearn"),
     "tell": Term("fact", "", "a single input that gives the answer away: column, how, agreement, of the next best column", "sklearn"),
@@ -167,6 +168,7 @@ VOCABULARY: dict[str, Term] = {
     "process_failed": Term("fact", "", "a process that the program started ended with an error: command, status, missing module, last lines"),
     "stored": Term("fact", "", "an object was written to a file: path, models, classes of the person's own modules that it refers to"),
     # ---- what the person logs elsewhere
+    "imported": Term("fact", "", "the run was made of the curves of another tool, and not watched: source", cure="import the run again"),
     "logged": Term("series", "", "a number that the program gave to TensorBoard or MLflow; place.tensor is its tag"),
     "logged_histogram": Term("profile", "", "values that the program gave to TensorBoard as a histogram; place.tensor is their tag"),
     "logged_parameter": Term("fact", "", "a setting that the program gave to MLflow: key, value"),
