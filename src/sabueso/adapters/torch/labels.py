@@ -123,7 +123,15 @@ class Labels:
             found = fits(array, values, bad, limit, rows)
             if found is not None:
                 batch_itself = array.values.shape == values.shape and np.shares_memory(array.values, values)
-                rank = (not batch_itself, found[0], array.column is not None, array.frame is not None, len(array.values), -order)
+                rank = (
+                    not batch_itself,
+                    found[0],
+                    round(inside(array.values, limit), 2),
+                    array.column is not None,
+                    array.frame is not None,
+                    len(array.values),
+                    -order,
+                )
                 if best is None or rank > best[0]:
                     best = (rank, array, found[1])
         if best is None or not best[0][0]:
@@ -177,11 +185,15 @@ def fits(array: Held, values: np.ndarray, bad: np.ndarray, limit: int, rows: lis
         return None
     if rows is not None and max(rows) < len(known) and len(rows) == len(values):
         return (2, at) if np.array_equal(known[rows], values) else None
-    inside = ((known >= 0) & (known < limit)).mean() if values.dtype.kind != "f" else 1.0
-    if inside < 0.5 and not np.array_equal(known, values):
+    if values.dtype.kind != "f" and inside(known, limit) < 0.5 and not np.array_equal(known, values):
         return None
     distinct = set(np.unique(values[~bad]).tolist())
     return (1, at) if not distinct or distinct <= set(np.unique(known).tolist()) else None
+
+
+def inside(values: np.ndarray, limit: int) -> float:
+    """The share of values that an index may have."""
+    return float(((values >= 0) & (values < limit)).mean()) if values.size else 0.0
 
 
 def install(watch: Watch) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from ...catalogue import check
 from ...events import Fact, Series
 from ...findings import Finding
-from ...learning import Training, harm, trainings, within
+from ...learning import Training, hardly, harm, trainings, within
 
 
 @check(stage="train", severity="error", leads_to=("not-learning", "vanishing-gradient", "underfitting"))
@@ -30,7 +30,8 @@ def dead_units(
     Evidence
     --------
     Only of a training that is harmed (no better than the best constant, worse than at its start, or not finite). The share of units that
-    are zero for a whole batch is nine tenths or more at every sampled step (sparse healthy nets stay below 0.6 in the median).
+    are zero for a whole batch is nine tenths or more at every sampled step (sparse healthy nets stay below 0.6 in the median). Where all units
+    of a layer are zero in all of them it is enough that the training got rid of less than a tenth of the loss of the best constant.
     Remedy
     ------
     Let the biases of hidden layers begin at zero, divide the learning rate where it came later, or use LeakyReLU or GELU.
@@ -75,13 +76,14 @@ def dead_units(
     Lu et al. 2019, "Dying ReLU and initialization".
     """
     for training in trainings(train_loss, targets or [], initial_weights or []):
-        wrong = harm(training)
-        if wrong is None:
-            continue
-        for series in within(units_dead, training):
+        wrong, little = harm(training), hardly(training)
+        for series in within(units_dead, training) if wrong is not None or little is not None else ():
+            whole = len(series) > 0 and float(np.min(series.values)) == 1.0
+            if wrong is None and not whole:
+                continue
             late = series.values[min(3, len(series) - 1) :]
             if len(series) >= 3 and float(np.min(late)) >= dead:
-                yield finding(training, series, activation or [], initial_weights or [], model or [], wrong)
+                yield finding(training, series, activation or [], initial_weights or [], model or [], wrong or little)
                 return
 
 

@@ -10,6 +10,7 @@ from ...catalogue import check
 from ...events import Fact, Series
 from ...findings import Finding
 from ...places import Place
+from ...reach import least_loss, out_of_reach
 
 TRANSPARENT = frozenset({"clamp", "clip", "clamp_min", "clamp_max", "dropout", "float", "convert_to_tensor", "cast"})
 BOUNDED = {"sigmoid": (0.0, 1.0), "tanh": (-1.0, 1.0), "softmax": (0.0, 1.0), "relu": (0.0, math.inf), "hardtanh": (-1.0, 1.0), "hardsigmoid": (0.0, 1.0),
@@ -72,6 +73,8 @@ def loss_activation_mismatch(loss_call: list[Fact], *, train_loss: list[Series] 
         if not fact["in_loss"]:
             continue
         maker = next((p for p in fact["producers"] if p["op"] not in TRANSPARENT), None)
+        if fact["function"] == "nll_loss" and maker is not None and maker["op"] == "log_softmax":
+            fact, maker = as_scores(fact)
         found = mismatch(fact, maker, outside)
         key = (fact.place.file, fact.place.line, fact["function"])
         if found is None or key in seen:
@@ -79,6 +82,13 @@ def loss_activation_mismatch(loss_call: list[Fact], *, train_loss: list[Series] 
         seen.add(key)
         says, evidence, remedy = found
         yield Finding(says=says, place=place_of(fact, maker), evidence=[*evidence, *lowest(train_loss, fact)], remedy=remedy, confidence=0.95, verified="fact")
+
+
+def as_scores(fact: Fact) -> tuple[Fact, dict[str, Any] | None]:
+    """nll_loss of a log_softmax is cross_entropy of what that was given."""
+    makers = [p for p in fact["producers"] if p["op"] not in TRANSPARENT][1:]
+    value = {**fact.value, "function": "cross_entropy", "prediction": {"shape": fact["prediction"]["shape"], "low": 0.0, "high": 1.0}}
+    return Fact(fact.name, value, fact.place, fact.order, fact.process), makers[0] if makers else None
 
 
 def mismatch(fact: Fact, maker: dict[str, Any] | None, outside: float) -> tuple[str, list[tuple[str, Any, Any]], str] | None:
@@ -115,25 +125,6 @@ def mismatch(fact: Fact, maker: dict[str, Any] | None, outside: float) -> tuple[
                     [("range of the targets", f"{target['low']:.4g} to {target['high']:.4g}", f"{low:g} to {high:g}"),
                     ("share of targets out of reach", round(share, 3), 0.0)], f"leave the {op} out, or scale the targets to its range")  # fmt: skip
     return None
-
-
-def out_of_reach(target: dict[str, Any], low: float, high: float) -> float:
-    """The share of targets that a bounded activation cannot give, as far as it is known."""
-    if "low" not in target:
-        return 0.0
-    if (low, high) == (0.0, 1.0):
-        return float(target.get("outside_unit", 0.0))
-    if target["low"] >= low - 1e-6 * abs(low) and target["high"] <= high:
-        return 0.0
-    return float(target.get("negative", 0.0)) if low == 0.0 else float(target.get("outside_one", 0.0))
-
-
-def least_loss(op: str, columns: int, function: str) -> float:
-    """The least value of the loss over outputs within the activation's range."""
-    if "binary" in function:
-        return math.log(2) / 2 if op == "sigmoid" else math.log(1 + math.exp(-1)) / 2
-    spread = 2.0 if op == "tanh" else 1.0
-    return math.log(1 + (columns - 1) * math.exp(-spread)) if columns > 1 else 0.0
 
 
 def place_of(fact: Fact, maker: dict[str, Any] | None) -> Place:

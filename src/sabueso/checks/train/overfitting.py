@@ -9,6 +9,7 @@ import numpy as np
 from ...catalogue import check
 from ...events import Fact, Series
 from ...findings import Finding
+from ...generalisation import by_heart, memorised
 from ...learning import Evaluated, Training, evaluations, trainings
 
 
@@ -31,7 +32,8 @@ def overfitting(
     Our own recount, with the loss of the training, of the same held-out rows. The best evaluation was passed by at least four; the last
     three lie above it by a seventh and by two standard errors (of rows, and of the wobble from one evaluation to the next); the training
     loss has halved since. Classification must have lost accuracy too, by two standard errors, or end worse than the best constant: a loss
-    that rises by too much confidence alone does no harm. A program that keeps the weights of its best step is silent.
+    that rises by too much confidence alone does no harm. Or by heart: the training loss is down to a hundredth of that of the best constant,
+    while held-out rows still have two fifths of it (and four in five right at most). A program that keeps the weights of its best step is silent.
     Remedy
     ------
     Stop at the best step and keep its weights; more data, dropout, weight decay, a smaller model.
@@ -82,6 +84,9 @@ def overfitting(
             best = int(np.argmin(held.losses))
             end, low = float(np.mean(held.losses[-3:])), float(held.losses[best])
             wobble = float(np.std(np.diff(held.losses)) / 2**0.5)
+            if memorised(training, held, end) and not kept(weights_kept or [], held, best):
+                yield by_heart(training, held, end)
+                return
             sure = errors * max(standard_error(held, low), wobble)
             if len(held.losses) - best <= passed or end < (1 + rise) * low or end - low < sure or kept(weights_kept or [], held, best):
                 continue
