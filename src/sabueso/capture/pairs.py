@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from types import FrameType
@@ -17,6 +17,7 @@ from .recorder import Recorder
 
 LEAST = 120  # rows
 MOST_ROWS = 2_000_000
+CONFIRMING = 1000  # rows that are asked whether labels belong to other features
 MOST_PAIRS = 3  # that are looked at in a run
 MOST_THINGS = 400
 FRAMES = 8
@@ -48,11 +49,12 @@ def look(recorder: Recorder, frame: FrameType | None = None) -> None:
     """Judge the pairs that are at hand, once a pair, a few a run; record `label_agreement` where labels do not belong to their features."""
     if not recorder.wants("label_agreement") or recorder.shared.get("pairs_judged", 0) >= MOST_PAIRS:
         return
-    for pair in pairs(list(at_hand(frame))):
+    found = list(pairs(list(at_hand(frame))))
+    for pair in found:
         key = ("pair", pair.x_name, pair.y_name, summarise.height(pair.x))
         if recorder.shared.get("pairs_judged", 0) < MOST_PAIRS and recorder.once(*key):
             recorder.shared["pairs_judged"] = recorder.shared.get("pairs_judged", 0) + 1
-            judge(recorder, pair)
+            judge(recorder, pair, [p.x for p in found if p.y is pair.y and p.x is not pair.x and not callable(p.x)])
 
 
 def at_hand(frame: FrameType | None) -> Iterator[Held]:
@@ -150,18 +152,20 @@ def columns_of(frames: list[Any], rows: int) -> dict[str, np.ndarray]:
     return found
 
 
-def judge(recorder: Recorder, pair: Pair) -> None:
-    """Do the labels of a pair agree with its features, stretch by stretch?"""
+def judge(recorder: Recorder, pair: Pair, others: Sequence[Any] = ()) -> None:
+    """Do the labels of a pair agree with its features, stretch by stretch? `others` are features of as many rows that they may be of instead."""
     codes = codes_of(pair.y)
     if codes is None or codes.max() < 1:
         return
     rows = agreement.looked_at(len(codes))
-    some = pair.x(rows) if callable(pair.x) else pair.x[rows] if isinstance(pair.x, np.ndarray) else _numpy(pair.x[summarise.module("torch").from_numpy(rows)])
+    some = pair.x(rows) if callable(pair.x) else some_of(pair.x, rows)
     found = agreement.of_classes(some, codes, lambda: orders_of(pair.beside(), codes))
     if found is None:
         if not callable(pair.x):
             answers.of(recorder, lineage.of(recorder)).paired(pair.x, pair.y)
         return
+    if found["kind"] == "order" and any(confirmed(some_of(x, rows), codes[rows]) for x in others):
+        return  # the labels of other features, in their order
     columns = pair.beside()
     first, last = _snapped(found["first"], found["last"], columns)
     known = None if callable(pair.x) else lineage.of(recorder).known_of(pair.x, create=False)
@@ -171,6 +175,22 @@ def judge(recorder: Recorder, pair: Pair) -> None:
     whole = found["kind"] == "order" and found["agreement_elsewhere"] is None
     file, line = (authorship.listing() if whole else None) or authorship.assigned(pair.x_name) or (None, None)
     recorder.fact("label_agreement", told, file=file, line=line)
+
+
+def some_of(x: Any, rows: np.ndarray) -> np.ndarray:
+    """Some rows of an array or tensor."""
+    return x[rows] if isinstance(x, np.ndarray) else _numpy(x[summarise.module("torch").from_numpy(rows)])
+
+
+def confirmed(x: np.ndarray, codes: np.ndarray) -> bool:
+    """Do the nearest rows have the same label far oftener than chance?"""
+    few = slice(0, CONFIRMING)
+    features, codes = agreement.prepared(x[few]), codes[few]
+    if not features.shape[1] or len(codes) < LEAST:
+        return False
+    told, _ = agreement.votes(codes, agreement.neighbours(features, features, 5, same=True), int(codes.max()) + 1)
+    chance = float((np.bincount(codes) / len(codes)).max())
+    return float((told == codes).mean()) > chance + (1 - chance) / 2
 
 
 def _numpy(x: Any) -> np.ndarray:

@@ -16,6 +16,8 @@ SQUARES = frozenset({"mse_loss"})
 ABSOLUTE = frozenset({"l1_loss", "smooth_l1_loss", "huber_loss"})
 KEPT = 4000  # values of a real target kept for its median
 WIDEST = 4096  # columns of a target for which moments are held apart
+NARROW, MOST_MOMENTS = 64, 96  # columns of a target whose batches are held apart too, and how many batches
+LATE, WIDER = 32, 1.5  # rows of the later batches, and how much larger their variance about the common mean is
 
 
 class Targets:
@@ -30,6 +32,7 @@ class Targets:
         self.sum: torch.Tensor | None = None
         self.square: torch.Tensor | None = None
         self.values: list[float] = []
+        self.moments: list[tuple[int, torch.Tensor, torch.Tensor]] = []  # of the single batches: rows, sums, sums of squares
         self.ratios: list[float] = []
         self.loss_line: Line | None = None
         self.made_line: Line | None = None  # of what went backward, where that is more than this call
@@ -47,8 +50,11 @@ class Targets:
             rows = rows if rows.shape[1] <= WIDEST else rows.reshape(-1, 1)
             if self.sum is None or self.sum.shape[0] != rows.shape[1]:
                 self.sum = self.square = torch.zeros(rows.shape[1], dtype=torch.float64)
-                self.count = 0
-            self.sum, self.square, self.count = self.sum + rows.sum(0), self.square + rows.square().sum(0), self.count + rows.shape[0]
+                self.count, self.moments = 0, []
+            total, square = rows.sum(0), rows.square().sum(0)
+            if rows.shape[1] <= NARROW:
+                self.moments = [*self.moments[1 - MOST_MOMENTS :], (rows.shape[0], total, square)]
+            self.sum, self.square, self.count = self.sum + total, self.square + square, self.count + rows.shape[0]
             if rows.shape[1] == 1 and len(self.values) < KEPT:
                 self.values += rows[:256, 0].tolist()
 
@@ -93,6 +99,15 @@ class Targets:
     def variance(self, mean: torch.Tensor) -> torch.Tensor:
         return self.square / self.count - mean.square()  # type: ignore[operator]
 
+    def widens(self, mean: torch.Tensor) -> bool:
+        """Do the targets of the later batches spread far wider than all together (a curriculum)? Then no one constant is the yardstick of the end."""
+        if len(self.moments) < 4:
+            return False
+        late = self.moments[-max(1, len(self.moments) // 3) :]
+        rows = sum(n for n, _, _ in late)
+        about = sum(square - 2 * mean * total + n * mean.square() for n, total, square in late) / rows
+        return rows >= LATE and float(about.mean()) > WIDER * float(self.variance(mean).mean())
+
     def baseline(self) -> float | None:
         """Mean loss of the best prediction that knows no input; None where it can't be told."""
         if not self.plain or not self.count:
@@ -109,7 +124,7 @@ class Targets:
             mean = mean.clamp(0, 1)
             return float(-(torch.special.xlogy(mean, mean) + torch.special.xlogy(1 - mean, 1 - mean)).mean())
         if self.function in SQUARES:
-            return float(self.variance(mean).mean())
+            return None if self.widens(mean) else float(self.variance(mean).mean())
         if self.function in ABSOLUTE and len(self.values) > 8:
             values = torch.tensor(self.values, dtype=torch.float64)
             return float(self.compute(values.median().expand_as(values), values))
