@@ -192,6 +192,7 @@ def curve(kind: str) -> list[float]:
     fall = 2.0 / (1 + np.arange(80)) + 0.01 * rng.random(80)
     return {
         "falls": fall,
+        "grows": np.where(np.arange(80) < 30, fall, np.exp((np.arange(80) - 30) / 3.0)),
         "breaks": np.where(np.arange(80) > 50, np.nan, fall),
         "rises": 0.4 + np.abs(np.arange(80) - 10) * 0.04,
         "dips": np.where(np.arange(80) == 7, np.nan, fall),
@@ -201,7 +202,7 @@ def curve(kind: str) -> list[float]:
 @pytest.mark.parametrize(
     ("curves", "culprit"),
     [({"train_loss": "breaks"}, "nonfinite-loss"), ({"train_loss": "falls", "val_loss": "rises"}, "overfitting"), ({"train_loss": "falls", "val_loss": "falls"}, None),
-     ({"train_loss": "dips"}, None), ({"reward": "breaks"}, None)],
+     ({"train_loss": "dips"}, None), ({"reward": "breaks"}, None), ({"loss": "grows"}, "diverging-loss"), ({"critic_loss": "grows"}, None)],
 )  # fmt: skip
 def test_imported_curves_are_diagnosed(tmp_path: Path, curves: dict[str, str], culprit: str | None) -> None:
     made = {tag: curve(kind) for tag, kind in curves.items()}

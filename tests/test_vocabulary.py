@@ -46,6 +46,7 @@ def test_all_that_is_named_is_asked_for(capsys: pytest.CaptureFixture[str]) -> N
 
 # recorded without any library: by the launcher, the recorder, the sampler and the wakers
 OWN = {
+    "imported",
     "broken_rules",
     "resident_memory",
     "processors_used",

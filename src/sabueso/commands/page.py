@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import secrets
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -25,7 +23,9 @@ def can_serve() -> None:
 
 def open_page(folder: Path) -> str:
     """Start the page of a run folder and say where it is. It outlives us, and ends once nobody has looked for a while."""
-    token = secrets.token_urlsafe(16)
+    import socket  # what a run without a page does not need is not loaded for it
+
+    token = os.urandom(16).hex()
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]

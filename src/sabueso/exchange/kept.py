@@ -32,6 +32,7 @@ def keep(home: Path, name: str, curves: Curves, settings: Mapping[str, Any], sou
         if kind == "evaluation_error" and place.tensor == "loss":
             for beside in ("rows", "trained"):  # held-out rows, how many is not known
                 put.curve(kind, place.but(tensor=beside), [(step, 0.0) for step, _ in points])
+    log.put(FACT, encode({"n": "imported", "v": {"source": source}, "p": {}}))
     for key, value in settings.items():
         log.put(FACT, encode({"n": "logged_parameter", "v": {"key": key, "value": value}, "p": {}}))
     for stage in sorted({p.stage for _, p in map(role, curves) if p.stage}):
