@@ -175,6 +175,12 @@ def bend(change: Change) -> None:
     assert torch.allclose(net(x), F.linear(net[0](x).relu(), net[1].weight, net[1].bias))
 
 
+def off(change: Change) -> None:
+    zero = torch.zeros(2, requires_grad=True)
+    (zero.log().sum() + torch.sqrt(zero).sum() + (1 / (zero + 0)).sum()).backward()
+    assert zero.grad.isfinite().all()
+
+
 def right(change: Change) -> None:
     logits, y = torch.randn(4, 3), torch.tensor([0, 1, 2, 0])
     want = F.cross_entropy(logits, y)
@@ -221,7 +227,7 @@ def column(change: Change) -> None:
 DOES: dict[str, Callable[[Change], None]] = {
     **{n: rate for n in INTERVENTIONS if n.startswith("learning rate")}, "gradients clipped": clip, "gradients cleared": clear, "step inserted": step,
     "weight decay 0": decay, "all parameters trained": everything, "inputs standardised": standard, "inputs made finite": finite, "training mode": train_mode,
-    "evaluation mode": eval_mode, "layers initialised anew": anew, "activation inserted": bend, "loss given what it takes": right, "target reshaped": reshape,
+    "evaluation mode": eval_mode, "layers initialised anew": anew, "activation inserted": bend, "loss given what it takes": right, "argument kept off the edge": off, "target reshaped": reshape,
     "such labels left out": labels, "softmax over the classes": classes, "loader shuffled": shuffle, "workers 0": workers, "seeds set": seeds,
     "rows left out": rows, "column left out": column,
 }  # fmt: skip

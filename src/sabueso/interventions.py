@@ -30,6 +30,7 @@ ALL = (
     Intervention("step inserted", "torch", "the optimizer takes a step after each backward", True),
     Intervention("weight decay 0", "torch", "no optimizer decays weights"),
     Intervention("all parameters trained", "torch", "every parameter of the model is trained by its optimizer", True),
+    Intervention("argument kept off the edge", "torch", "logarithms, roots and quotients at that line get no argument at which they have no value"),
     Intervention("inputs standardised", "torch", "the model's first input gets mean 0 and deviation 1, by its first batch"),
     Intervention("inputs made finite", "torch", "NaN and infinities in the model's inputs become 0"),
     Intervention("training mode", "torch", "the model is in training mode wherever gradients are on", True),

@@ -36,7 +36,8 @@ from .store.reader import open_run, own_errors
 from .store.writer import Writer, write_meta
 
 LOGGED = {"logged", "logged_histogram", "logged_parameter", "column", "resident_memory", "processors_used"}
-ALWAYS = frozenset({"crash", "not_captured", "stage_seen", "overhead", "train_loss", "torch_settings", *LOGGED})  # what the report and the live line read themselves
+# what the report, the live line and `diff` read themselves
+ALWAYS = frozenset({"crash", "not_captured", "stage_seen", "overhead", "train_loss", "torch_settings", *LOGGED})
 
 
 def wanted(chosen: dict[str, Check]) -> frozenset[str]:

@@ -113,4 +113,43 @@ def over_classes(change: Any, torch: Any) -> None:
             setattr(owner, name, make(name, getattr(owner, name)))
 
 
-CHANGES = {"loss given what it takes": given_right, "target reshaped": reshaped, "such labels left out": in_range, "softmax over the classes": over_classes}
+# function -> its argument kept where it has a value and a finite slope
+EDGES: dict[str, Callable[[Any], Any]] = {
+    "log": lambda x: x.clamp(min=1e-7), "log2": lambda x: x.clamp(min=1e-7), "log10": lambda x: x.clamp(min=1e-7), "log1p": lambda x: x.clamp(min=-1 + 1e-7),
+    "sqrt": lambda x: x.clamp(min=1e-12), "rsqrt": lambda x: x.clamp(min=1e-12), "exp": lambda x: x.clamp(max=80.0), "acos": lambda x: x.clamp(-1 + 1e-6, 1 - 1e-6),
+    "asin": lambda x: x.clamp(-1 + 1e-6, 1 - 1e-6), "reciprocal": lambda x: away_from_zero(x),
+}  # fmt: skip
+
+
+def away_from_zero(x: Any) -> Any:
+    """Values of at least 1e-7 in size."""
+    return x.sign().add(x == 0) * x.abs().clamp(min=1e-7)
+
+
+def kept_off(change: Any, torch: Any) -> None:
+    """At the line of the finding: arguments within the domain, denominators away from zero."""
+
+    def make(call: Any, edge: Callable[[Any], Any], which: int) -> Any:
+        def within(*args: Any, **kwargs: Any) -> Any:
+            if len(args) > which and torch.is_tensor(args[which]) and args[which].is_floating_point() and change.here():
+                change.applied()
+                args = (*args[:which], edge(args[which]), *args[which + 1 :])
+            return call(*args, **kwargs)
+
+        return within
+
+    for owner in (torch, torch.Tensor):
+        for name, edge in EDGES.items():
+            setattr(owner, name, make(getattr(owner, name), edge, 0))
+        for name in ("div", "true_divide"):
+            setattr(owner, name, make(getattr(owner, name), away_from_zero, 1))
+    torch.Tensor.__truediv__ = make(torch.Tensor.__truediv__, away_from_zero, 1)
+
+
+CHANGES = {
+    "argument kept off the edge": kept_off,
+    "loss given what it takes": given_right,
+    "target reshaped": reshaped,
+    "such labels left out": in_range,
+    "softmax over the classes": over_classes,
+}

@@ -15,7 +15,10 @@ from ...learning import Training, harm, rate_of_steps, trainings, within
 RECURRENT = ("RNN", "LSTM", "GRU", "RNNCell", "LSTMCell", "GRUCell")
 
 
-@check(stage="train", severity="error", leads_to=("nonfinite-loss", "learning-rate-too-high", "not-learning", "dead-units", "saturated-units"), interventions=("gradients clipped", "learning rate / 10"))
+@check(
+    stage="train", severity="error", leads_to=("nonfinite-loss", "learning-rate-too-high", "not-learning", "dead-units", "saturated-units"),
+    interventions=("gradients clipped", "learning rate / 10"),
+)  # fmt: skip
 def exploding_gradient(
     train_loss: list[Series], weight_gradient: list[Series] = None, loss_spike: list[Fact] = None, initial_weights: list[Fact] = None,
     targets: list[Fact] = None, experiment: list[Fact] = None, recurrence: list[Fact] = None, update_ratio: list[Series] = None, *,

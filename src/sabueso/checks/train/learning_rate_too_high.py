@@ -16,7 +16,10 @@ from ...learning import Training, first_rate, harm, matrices, rate_of_steps, tra
 RECURRENT = ("RNN", "LSTM", "GRU")
 
 
-@check(stage="train", severity="error", leads_to=("nonfinite-loss", "dead-units", "saturated-units", "not-learning", "exploding-gradient", "underfitting"), interventions=("learning rate / 10", "learning rate / 100"))
+@check(
+    stage="train", severity="error", leads_to=("nonfinite-loss", "dead-units", "saturated-units", "not-learning", "exploding-gradient", "underfitting"),
+    interventions=("learning rate / 10", "learning rate / 100"),
+)  # fmt: skip
 def learning_rate_too_high(
     train_loss: list[Series], update_ratio: list[Series], initial_weights: list[Fact], targets: list[Fact] = None, experiment: list[Fact] = None,
     learning_rate: list[Series] = None, *, largest_update: float = 0.1, rise: float = 1.2, most_first: float = 20.0,

@@ -10,7 +10,10 @@ from ...findings import Finding
 from ...places import Place
 
 
-@check(stage="train", severity="error", leads_to=("not-learning", "frozen-parameters", "underfitting", "missing-zero-grad", "learning-rate-too-low"), interventions=("step inserted",))
+@check(
+    stage="train", severity="error", leads_to=("not-learning", "frozen-parameters", "underfitting", "missing-zero-grad", "learning-rate-too-low"),
+    interventions=("step inserted",),
+)  # fmt: skip
 def missing_step(optimizer_use: list[Fact], *, least: int = 3) -> Iterator[Finding]:
     """An optimizer's parameters get gradients, but its step is never called.
 

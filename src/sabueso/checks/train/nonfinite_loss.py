@@ -12,7 +12,10 @@ from ...findings import Finding
 GROWN = 1e12  # operands beyond this have run away in earlier steps: float32 ends at 3e38, healthy activations stay under 1e6
 
 
-@check(stage="train", severity="error", leads_to=("not-learning", "dead-units", "exploding-gradient", "misleading-metric", "missing-step"), interventions=("gradients clipped", "learning rate / 10"))
+@check(
+    stage="train", severity="error", leads_to=("not-learning", "dead-units", "exploding-gradient", "misleading-metric", "missing-step"),
+    interventions=("argument kept off the edge", "gradients clipped", "learning rate / 10"),
+)  # fmt: skip
 def nonfinite_loss(nonfinite_step: list[Fact]) -> Iterator[Finding]:
     """An operation turned finite numbers into NaN or infinity, and the parameters with them.
 
