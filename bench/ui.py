@@ -31,7 +31,7 @@ from made import begun, huge  # noqa: E402
 
 from sabueso.exchange import tensorboard  # noqa: E402
 from sabueso.places import Place  # noqa: E402
-from sabueso.show.pages import report, runs  # noqa: E402
+from sabueso.show.pages import report, runs, site  # noqa: E402
 from sabueso.store.browse import Browser  # noqa: E402
 from sabueso.store.layout import runs_in  # noqa: E402
 from sabueso.store.writer import create_folder, write_meta  # noqa: E402
@@ -194,6 +194,12 @@ def many(home: Path) -> None:
         write_meta(folder, {"layout": 1, "id": folder.name, "started": time.time(), "outcome": "succeeded", "seconds": 1.0, "verdict": ["missing-zero-grad"]})
 
 
+def page_of_runs(home: Path) -> str:
+    """The list of runs, as the server writes it."""
+    found = runs_in(home)
+    return site.render("page.html", lambda *_: "/", run=None, screen="runs", title="runs", part="_runs.html", rows=runs.rows(found), total=len(found))
+
+
 def rows(tmp: Path) -> Iterator[tuple[str, str, str]]:
     """(what, measured, goal)."""
     folder = million(tmp / "one")
@@ -202,7 +208,7 @@ def rows(tmp: Path) -> Iterator[tuple[str, str, str]]:
     yield "95 000 points of one series bucketed to 1000", f"{least(lambda: held.curve(one.number, 1000)):.1f} ms", "25 ms"
     yield "the list of series of that run", f"{least(held.listing):.1f} ms", "-"
     many(tmp / "many")
-    yield "the list of 1000 runs, read", f"{least(lambda: runs.rows(runs_in(tmp / 'many'))):.0f} ms", "300 ms"
+    yield "the page of 1000 runs, read and written", f"{least(lambda: page_of_runs(tmp / 'many')):.0f} ms", "300 ms"
     with browser() as chromium:
         with served(folder.parent) as address:
             for screen, scroll in (("", False), ("/signals", False), ("/signals", True)):
