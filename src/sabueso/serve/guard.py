@@ -50,7 +50,9 @@ class Guard:
             rest = urlencode([(k, v) for k, v in query if k != "token"])
             path = "/" + scope["path"].lstrip("/")  # never `//elsewhere`
             answer = RedirectResponse(path + ("?" + rest if rest else ""), 303)
-            answer.set_cookie(name, self.token, httponly=True, samesite="strict")
+            answer.set_cookie(
+                name, self.token, httponly=True, samesite="lax"
+            )  # strict would refuse the first visit from a link in a chat or an editor; nothing can be changed here
             return answer
         if not self._right(_cookie(headers.get("cookie", ""), name)):
             return PlainTextResponse("open the address that `sabueso ui` printed: it carries the token\n", 403)

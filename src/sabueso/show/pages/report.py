@@ -46,7 +46,7 @@ def render(diagnosis: Diagnosis, browser: Browser, needs: dict[str, tuple[str, .
            "histograms": signals.histograms(browser.profiles("logged_histogram"))},
         d=data.screen(browser.facts, browser.profiles(), diagnosis, cwd, MOST_COLUMNS), m=model.screen(browser.facts, sorted_out, listing, diagnosis, cwd),
         e=environment.screen(browser.meta, browser.facts), l=rows, style=Markup(style), script=Markup(script),
-        style_hash=digest(style), script_hash=digest(script), inlined=Markup(json.dumps({"curves": held, "heats": heats})),
+        style_hash=digest(style), script_hash=digest(script), inlined=Markup(json.dumps({"curves": held, "heats": heats}).replace("<", "\\u003c")),
     )  # fmt: skip
 
 
