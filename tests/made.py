@@ -61,6 +61,8 @@ def recorded(recorder: Recorder, tmp_path: Path, steps: int = 3000, shift: float
     tree = [["", "Net", {}, None], ["layer", "Sequential", {}, None], *([f"layer.{n}", "Linear", {"weight": [4, 4]}, [here["file"], 1]] for n in range(6))]
     recorder.fact("model", {"name": "net", "class": HOSTILE, "number": 0, "parameters": 96, "tree": tree}, **here)
     recorder.fact("experiment", {"change": "learning rate / 10", "steps": 20, "before": 2.0, "after": float("inf"), "helps": False, "how": HOSTILE}, **here)
+    for second in range(30):
+        recorder.point("resident_memory", 3e8 + 1e6 * second, second)
     recorder.fact("correlation", {"table": HOSTILE, "columns": [HOSTILE, "age"], "values": [[1.0, float("nan")], [-0.7, 1.0]]}, **here)
     for name, values in {HOSTILE: np.arange(100.0), "age": np.r_[np.full(20, np.nan), np.arange(80.0)]}.items():
         for source in ("table.csv", "fit"):

@@ -35,7 +35,7 @@ from .store.layout import find_run, read_meta
 from .store.reader import open_run, own_errors
 from .store.writer import Writer, write_meta
 
-LOGGED = {"logged", "logged_histogram", "logged_parameter", "column", "resident_memory", "processors_used"}
+LOGGED = {"logged", "logged_histogram", "logged_parameter", "column", "correlation", "resident_memory", "processors_used"}
 # what the report, the live line and `diff` read themselves
 ALWAYS = frozenset({"crash", "not_captured", "stage_seen", "overhead", "train_loss", "torch_settings", *LOGGED})
 

@@ -103,7 +103,10 @@ class Pages:
 
     def environment(self, request: Request, held: Held) -> dict[str, Any]:
         """Where it ran."""
-        return {"e": environment.screen(held.browser.meta, held.browser.facts)}
+        listing = held.browser.listing()
+        named = signals.titles(listing)
+        charts = [signals.chart(held.browser, s, named[s.number]) for s in signals.resources(listing)]
+        return {"e": environment.screen(held.browser.meta, held.browser.facts, charts)}
 
     def facts(self, request: Request, held: Held) -> dict[str, Any]:
         """A page of the log, of one name where one is asked for."""

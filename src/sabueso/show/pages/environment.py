@@ -14,7 +14,7 @@ from .site import size
 MOST_LINES = 12
 
 
-def screen(meta: dict[str, Any], facts: Callable[[str], list[Fact]]) -> dict[str, Any]:
+def screen(meta: dict[str, Any], facts: Callable[[str], list[Fact]], charts: list[dict[str, Any]]) -> dict[str, Any]:
     """All that the template shows of where the program ran."""
     cwd = meta.get("cwd") or ""
     started = meta.get("started")
@@ -31,6 +31,7 @@ def screen(meta: dict[str, Any], facts: Callable[[str], list[Fact]]) -> dict[str
     libraries = {str(f.get("library") or f.get("name")).partition(".")[0]: f.get("version") for f in facts("library") if f.get("version")}
     return {
         "pairs": [(k, phrases.number(v)) for k, v in pairs if v not in (None, "")],
+        "charts": charts,
         "lines": hot(latest(facts("hot_lines")), cwd),
         "libraries": sorted(libraries.items()),
         "given_up": [(f.get("names") or [], f.get("why")) for f in facts("not_captured")][:20],

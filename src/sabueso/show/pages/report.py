@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ...store.browse import Browser
 
 CURVES, HEATS = 500_000, 900_000  # bytes of numbers, before base64 makes them a third larger; the file stays under 3 MB whatever the run
-MOST_CURVES, MOST_FACTS, MOST_COLUMNS = 40, 150, 40
+MOST_CURVES, MOST_FACTS, MOST_COLUMNS, MOST_USED = 40, 150, 40, 8
 MOST_ROWS, MOST_STEPS = 120, 400  # of a heat map
 DRAWN = 120  # buckets of a drawing that needs no script
 
@@ -34,6 +34,7 @@ def render(diagnosis: Diagnosis, browser: Browser, needs: dict[str, tuple[str, .
     each = max(60, min(1000, CURVES // (32 * max(1, len(curves) + len(chosen)))))
     charts = [drawn(browser, s, named[s.number], onset, each, held) for s in chosen]
     rest = [drawn(browser, s, named[s.number], None, each, held) for s in curves]
+    used = [drawn(browser, s, named[s.number], None, DRAWN, held) for s in signals.resources(listing)[:MOST_USED]]
     heats: dict[str, str] = {}
     cwd = browser.meta.get("cwd") or ""
     rows = log_page(browser, cwd)
@@ -45,7 +46,7 @@ def render(diagnosis: Diagnosis, browser: Browser, needs: dict[str, tuple[str, .
         s={"curves": rest, "left_out": max(0, len(sorted_out.curves) - len(curves) - len(chosen)), "maps": maps(browser, sorted_out, first, heats),
            "histograms": signals.histograms(browser.profiles("logged_histogram"))},
         d=data.screen(browser.facts, browser.profiles(), diagnosis, cwd, MOST_COLUMNS), m=model.screen(browser.facts, sorted_out, listing, diagnosis, cwd),
-        e=environment.screen(browser.meta, browser.facts), l=rows, style=Markup(style), script=Markup(script),
+        e=environment.screen(browser.meta, browser.facts, used), l=rows, style=Markup(style), script=Markup(script),
         style_hash=digest(style), script_hash=digest(script), inlined=Markup(json.dumps({"curves": held, "heats": heats}).replace("<", "\\u003c")),
     )  # fmt: skip
 

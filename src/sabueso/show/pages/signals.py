@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 LAYERED = 3  # series of one name at this many modules or tensors and more are a heat map
 FIRST = ("train_loss", "evaluation_error", "gradient_norm", "learning_rate", "logged")
 HIDDEN = ("rows", "trained")  # what an evaluation's recount notes beside its errors
+RESOURCES = ("resident_memory", "processors_used")  # by seconds since the program began; shown with the environment
 USUAL = ("train_loss", "gradient_norm", "evaluation_error")
 MOST_STRIP = 3
 MOST_TAGS, MOST_TIMES = 40, 10  # of histograms
@@ -51,7 +52,7 @@ class Signals:
 
 def sorted_out(listing: list[Listed]) -> Signals:
     """Curves and heat maps; a series with no point is neither."""
-    held = [s for s in listing if s.count and not (s.name == "evaluation_error" and s.place.tensor in HIDDEN)]
+    held = [s for s in listing if s.count and s.name not in RESOURCES and not (s.name == "evaluation_error" and s.place.tensor in HIDDEN)]
     by_name: dict[str, list[Listed]] = defaultdict(list)
     for s in held:
         by_name[s.name].append(s)
@@ -77,7 +78,7 @@ def label(listed: Listed) -> str:
 
 def title(listed: Listed) -> str:
     """The name of a curve on the screen."""
-    words = listed.name.replace("_", " ")
+    words = listed.name.replace("_", " ") + (", by seconds" if listed.name in RESOURCES else "")
     if listed.name == "logged":
         return listed.place.tensor or words
     more = [p for p in (listed.place.tensor, listed.place.module, listed.place.estimator) if p and p not in ("evaluation 0",)]
@@ -91,6 +92,11 @@ def titles(listing: list[Listed]) -> dict[int, str]:
         told[title(s)].append(s)
     several = {name for name, found in told.items() if len({s.process for s in found}) > 1}
     return {s.number: name + (f" · {process(s)}" if name in several else "") for name, found in told.items() for s in found}
+
+
+def resources(listing: list[Listed]) -> list[Listed]:
+    """The curves of the environment."""
+    return [s for s in listing if s.name in RESOURCES and s.count > 1]
 
 
 def process(listed: Listed) -> str:
