@@ -49,9 +49,9 @@ def compared(reference: Columns, current: Columns, time_: str | None = None) -> 
     """The columns of two tables with their verdicts."""
     a, b = (Held.of(Arrays(n, c, {k: "text" if v.dtype.kind == "O" else "number" for k, v in c.items()}), n) for n, c in
             (("reference", reference), ("current", current)))  # fmt: skip
-    a.count(time=time_)
+    a.count(time=time_, beside=b)
     b.count(like=a)
-    return apart(a, b, "period", None, skipped(a.table, a.sample, time_, None))["columns"]
+    return apart(a, b, "period", None, skipped(a, b, time_, None))["columns"]
 
 
 def called(c: dict) -> bool:

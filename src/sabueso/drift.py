@@ -28,13 +28,15 @@ SURE = 0.05  # p of no more than the least effect, of a column that chance does 
 class Moved:
     """`p` of "no more than the least effect", the `effect` in standard deviations, and its parts (location, spread, skew, tails).
 
-    `chance` is the p of no move at all; where the reference's own wobble is the least effect, of no more than that.
+    `chance` is the p of no move at all; where the reference's own wobble is the least effect, of no more than that. `square` is the square of
+    the effect with the noise taken off, which may be less than nothing: its mean over many is right.
     """
 
     p: float = 1.0
     effect: float = 0.0
     parts: list[float] = field(default_factory=list)
     chance: float = 1.0
+    square: float = 0.0
 
 
 def edges(values: np.ndarray, bins: int = BINS) -> np.ndarray:
@@ -62,8 +64,8 @@ def numbers(reference: Sequence[float], current: Sequence[float], least: float =
         ps = [noncentral_chi2(squares[0], 1, noncentral), noncentral_chi2(squares.sum(), len(parts), noncentral)]
         return together([*ps, noncentral_chi2(chi2, df, noncentral)] if df > len(parts) else ps, (LOCATION, SHAPE, REST))
 
-    effect = math.sqrt(max(0.0, (squares.sum() - len(parts)) / weight))
-    return Moved(beyond(least), effect, [float(d) for d in parts], beyond(noise(least)))
+    square = float(squares.sum() - len(parts)) / weight
+    return Moved(beyond(least), math.sqrt(max(0.0, square)), [float(d) for d in parts], beyond(noise(least)), square)
 
 
 def noise(least: float) -> float:
@@ -90,7 +92,8 @@ def levels(reference: Sequence[float], current: Sequence[float], least: float = 
     df, weight = len(rs) - 1, parts_n * parts_m / (parts_n + parts_m)
     new = unseen(r, s, least)
     p, chance = (together([noncentral_chi2(chi2, df, size**2 * weight), new]) for size in (least, noise(least)))
-    return Moved(p, math.sqrt(max(0.0, (chi2 - df) / weight)), chance=chance)
+    square = (chi2 - df) / weight
+    return Moved(p, math.sqrt(max(0.0, square)), chance=chance, square=square)
 
 
 def unseen(reference: np.ndarray, current: np.ndarray, least: float = LEAST) -> float:
@@ -167,11 +170,11 @@ def interval(moved: Moved, weight: float) -> tuple[float, float]:
 def floor(chunks: Sequence[Sequence[float]], compare: Any = None, least: float = LEAST) -> float:
     """The least effect that is more than the reference's own wobble: twice the root mean square of each chunk's effect against the rest."""
     whole = np.sum(np.asarray(chunks, float), axis=0)
-    held = [np.asarray(c, float) for c in chunks if np.sum(c) >= 50]
+    held = [np.asarray(c, float) for c in chunks if np.sum(c) >= 5]
     if len(held) < 4:
         return least
-    effects = [(compare or numbers)(whole - c, c).effect for c in held]
-    return max(least, 2 * math.sqrt(float(np.mean(np.square(effects)))))
+    squares = [(compare or numbers)(whole - c, c).square for c in held]
+    return max(least, 2 * math.sqrt(max(0.0, float(np.mean(squares)))))
 
 
 def normal_quantile(p: float) -> float:

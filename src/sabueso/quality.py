@@ -145,7 +145,8 @@ def _changed(fact: Fact, c: dict[str, Any]) -> Finding:
     name, table = c["column"], fact["table"]
     since = f"From row {c['row']} on" if c["row"] else "In the first rows"
     if c["kind"] == "unit":
-        says = f"{name} of {table} is {shown(c['factor'])} times what it is elsewhere ({c['unit']})"
+        same = f", where {c['same']} is another too" if c.get("same") else ""
+        says = f"{name} of {table} is {shown(c['factor'])} times what it is elsewhere ({c['unit']}){same}"
         remedy = f"Convert these rows: {name} / {shown(c['factor'])}."
         evidence = [(f"median of {name} there", shown(c["now"]), shown(c["usual"])), ("factor", shown(c["factor"]), 1)]
     elif c["kind"] == "empty":
@@ -156,5 +157,6 @@ def _changed(fact: Fact, c: dict[str, Any]) -> Finding:
         evidence = [(f"values of {name} there", 1, "many")]
     return Finding(
         says=f"{since} {says}: {c['share']:.0%} of the rows.", place=place_of(fact, column=name, row=c["rows"], stage="ingest"), stage="ingest",
-        evidence=[*evidence, ("share of the rows", c["share"], 0)], remedy=remedy, severity="warning", confidence=0.85, verified="fact",
+        evidence=[*evidence, ("share of the rows", c["share"], 0)], remedy=remedy, confidence=0.85, verified="fact",
+        severity="note" if c.get("same") or (c["kind"] == "empty" and not c["row"]) else "warning",
     )  # fmt: skip

@@ -26,8 +26,9 @@ def changes(columns: dict[str, np.ndarray], rows: np.ndarray, order: np.ndarray 
         found = _change(name, values[at].astype(np.float64), (usual or {}).get(name))
         if found is not None:
             first, stop = found.pop("from"), found.pop("to")
-            inside = np.sort(rows[at[first:stop]])
-            told.append(found | {"column": name, "row": int(inside[0]), "rows": inside[:50].tolist(), "share": round((stop - first) / len(rows), 4)})
+            place = np.sort(at[first:stop])
+            share = round(len(place) / len(rows), 4)
+            told.append(found | {"column": name, "row": int(rows[place[0]]), "rows": rows[place[:50]].tolist(), "share": share, "place": place})
     return told
 
 

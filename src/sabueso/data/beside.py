@@ -11,7 +11,7 @@ from .. import drift
 from ..capture.spelling import WAYS
 from ..profiles import GRID, Profile
 from .held import Held
-from .looks import is_block, is_clock, is_key
+from .looks import held_apart, is_block, is_clock, is_key
 from .origins import origin
 from .plans import bins_of
 from .reading import Table
@@ -40,13 +40,15 @@ def apart(ours: Held, theirs: Held, role: str, target: str | None, skip: set[str
     return told
 
 
-def skipped(a: Table, sample: dict[str, np.ndarray], time: str | None, target: str | None) -> set[str]:
+def skipped(ours: Held, theirs: Held, time: str | None, target: str | None) -> set[str]:
     """Columns that are no quantity: identifiers, clocks, the time itself. They differ between any two tables."""
+    a, sample = ours.table, ours.sample
     beside = sample[time] if time in sample else a.rows_of_sample().astype(float)
     clock = beside if beside.dtype.kind != "O" and np.isfinite(beside).all() else a.rows_of_sample().astype(float)
     timed = {n for n in a.names if a.kinds[n] == "time"} | ({time} if time else set())
     keys = {n for n in a.names if is_key(a.kinds[n], sample[n]) and a.kinds[n] == "number"}
-    clocks = {n for n in a.names if a.kinds[n] == "number" and (is_clock(sample[n], clock) or is_block(sample[n]))}
+    numeric = [n for n in a.names if a.kinds[n] == "number"]
+    clocks = {n for n in numeric if is_clock(sample[n], clock) or is_block(sample[n]) or held_apart(sample[n], theirs.sample.get(n))}
     return (timed | keys | clocks) - {target}
 
 

@@ -111,10 +111,10 @@ def _columns_are_there(held: dict[str, Held], target: str | None, time: str | No
 
 def _both(facts: Facts, a: Held, b: Held, role: str, target: str | None, time: str | None, group: str | None, say: Say) -> None:
     say(f"counting {a.table.name}")
-    a.count(time=time)
+    a.count(time=time, beside=b)
     say(f"counting {b.table.name}")
     b.count(like=a)
-    skip = skipped(a.table, a.sample, time, target) | ({group} if group else set())
+    skip = skipped(a, b, time, target) | ({group} if group else set())
     told = apart(a, b, role, target, skip)
     if target in a.sample and target in b.sample and a.table.kinds[target] == b.table.kinds[target]:
         usual = [c["name"] for c in told["columns"] if c["name"] != target]

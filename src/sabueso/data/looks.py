@@ -46,6 +46,16 @@ def is_block(sample: np.ndarray) -> bool:
     return 5 <= distinct == runs <= 0.5 * len(sample)
 
 
+def held_apart(ours: np.ndarray, theirs: np.ndarray | None) -> bool:
+    """Whole numbers that repeat, none of which is in both tables though their ranges are the same: groups that were held apart."""
+    if theirs is None or theirs.dtype.kind == "O" or ours.dtype.kind == "O" or min(len(ours), len(theirs)) < 30:
+        return False
+    both = np.concatenate([ours, theirs])
+    if not np.isfinite(both).all() or (both != np.trunc(both)).any() or theirs.min() > ours.max() or theirs.max() < ours.min():
+        return False
+    return len(ours) >= 1.5 * len(np.unique(ours)) and len(np.unique(theirs)) >= 5 and bool(np.isin(theirs, ours).mean() < 0.02)
+
+
 def seen(one: Held, target: str | None, time: str | None, like: Held | None) -> dict[str, Any]:
     """The value of `table_seen`; `like` is the table that this one is held against, where there is one."""
     table, profiles, sample = one.table, one.profiles, one.sample
@@ -60,7 +70,17 @@ def seen(one: Held, target: str | None, time: str | None, like: Held | None) -> 
     numbers = {n: v for n, v in sample.items() if n != target and profiles[n].kind == "number"}
     usual = {n: float(np.nanmedian(v)) for n, v in (like.sample if like else {}).items() if n in numbers and v.dtype.kind != "O" and not np.isnan(v).all()}
     told["changes"] = changes(numbers, table.rows_of_sample(), order, usual)
+    levels = {n: v for n, v in sample.items() if profiles[n].kind == "text" and profiles[n].levels}
+    for change in told["changes"]:
+        place = change.pop("place")
+        change["same"] = next((n for n, v in levels.items() if _parts(v, place)), None)
     return told
+
+
+def _parts(levels: np.ndarray, place: np.ndarray) -> bool:
+    """Has the column no level on both sides: is it another machine, and not another unit, that begins there?"""
+    inside = set(levels[place].tolist())
+    return len(inside) < len(levels) and not inside & set(np.delete(levels, place).tolist())
 
 
 def only(p: Profile) -> str | None:
