@@ -50,12 +50,13 @@ def step_missing(fact: Fact, c: dict[str, Any]) -> Finding:
 def unit(fact: Fact, c: dict[str, Any]) -> Finding:
     """A column in another unit than its thresholds."""
     name, factor = c["column"], c["factor"]
-    pair = unit_of(factor, name)
+    pair, offset = c["pair"] or unit_of(factor, name), c["offset"]
+    back = f"({name} - {shown(offset)}) / {shown(factor)}" if offset else f"{name} / {shown(factor)}"
     return Finding(
-        says=f"{name} lies beyond all {c['thresholds']} thresholds of {fact['model']} in {c['share']:.0%} of the rows, and among them once divided by "
-             f"{shown(factor)}{f' ({pair})' if pair else ''}",
+        says=f"{name} lies beyond all {c['thresholds']} thresholds of {fact['model']} in {c['share']:.0%} of the rows, and {back} lies among them"
+             f"{f' ({pair})' if pair else ''}",
         place=fact.place.but(column=name, row=c["rows"], stage="monitor"), evidence=[*_range(c), ("factor", shown(factor), 1)],
-        remedy=f"convert it where it is read: {name} / {shown(factor)}", confidence=0.85, verified="fact",
+        remedy=f"convert it where it is read: {back}", confidence=0.85, verified="fact",
     )  # fmt: skip
 
 

@@ -205,14 +205,19 @@ def renamed_group(x: np.ndarray, y: np.ndarray, groups: np.ndarray) -> dict[str,
     if min(t[0] for t in rest) < usual - 0.25 and min(t[0] for t in rest) < direct + 0.3:
         return None
     least = chance + BACK * (usual - chance)
-    if usual - chance < 0.15 or direct > chance - 0.5 * (usual - chance) * (classes == 2) or direct > 0.6 * share or share < least or own < least:
-        return None
-    return {
+    apart = 0.5 * np.abs(np.bincount(labels[inside], minlength=classes) - np.bincount(voted, minlength=classes)).sum() / len(inside)
+    told_of = {
         "rows": len(y), "looked_at": len(rows), "classes": classes, "by_chance": round(chance, 3), "first": int(rows[inside[0]]),
-        "last": int(rows[inside[-1]]), "kind": "renamed", "agreement": round(direct, 3), "agreement_mended": round(share, 3),
-        "mapping": {int(c): int(r) for c, r in enumerate(renamed) if table[c].sum() and c != r}, "agreement_elsewhere": round(usual, 3),
+        "last": int(rows[inside[-1]]), "agreement": round(direct, 3), "agreement_elsewhere": round(usual, 3),
         "moved": int((groups == g).sum()), "positions": np.flatnonzero(groups == g),
     }  # fmt: skip
+    silent = max(direct, own) < chance + 0.2 * (usual - chance) and len(inside) >= 2 * LEAST and apart < 0.15 + (classes / len(inside)) ** 0.5
+    if silent and usual - chance > 0.3 and min(t[0] for t in rest) > usual - 0.15:
+        return {**told_of, "kind": "disordered", "agreement_mended": None, "counts_differ": round(float(apart), 3), "own_agreement": round(own, 3)}
+    if usual - chance < 0.15 or direct > chance - 0.5 * (usual - chance) * (classes == 2) or direct > 0.6 * share or share < least or own < least:
+        return None
+    mapping = {int(c): int(r) for c, r in enumerate(renamed) if table[c].sum() and c != r}
+    return {**told_of, "kind": "renamed", "agreement_mended": round(share, 3), "mapping": mapping}
 
 
 def _resorted(y: np.ndarray, inner: np.ndarray, voted: np.ndarray, orders: Callable[[], dict[str, np.ndarray]]) -> tuple[float, str, int, int]:

@@ -138,9 +138,10 @@ def _numbers(ref: Reference, column: np.ndarray, rows: np.ndarray) -> dict[str, 
     notable = _missing(ref, told, gap, rows)
     if not len(good) or not len(ref.stock):
         return told if notable else None
-    told["ref_counts"], told["cur_counts"] = drift.count(ref.stock, ref.inner).tolist(), drift.count(good, ref.inner).tolist()
+    at_edge = np.searchsorted(ref.inner, good, side="left")
+    told["ref_counts"], told["cur_counts"] = drift.count(ref.stock, ref.inner).tolist(), np.bincount(at_edge, minlength=len(ref.inner) + 1).tolist()
     effect = drift.numbers(told["ref_counts"], told["cur_counts"]).effect
-    moved = split(np.searchsorted(ref.inner, good) / max(len(ref.inner), 1) if len(ref.inner) else np.sign(good - ref.mean), 0.5)
+    moved = split(at_edge / max(len(ref.inner), 1) if len(ref.inner) else np.sign(good - ref.mean), 0.5)
     beyond = (good < ref.low) | (good > ref.high)
     if not (notable or effect >= 0.1 or moved is not None or int(beyond.sum()) > 0.005 * len(good)):
         return None

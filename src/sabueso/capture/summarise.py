@@ -93,6 +93,8 @@ def _pandas(x: Any) -> np.ndarray:
     kind = getattr(x.dtype, "kind", "O")
     if kind in "iub" and not hasattr(x.dtype, "na_value"):
         return np.asarray(x)
+    if kind == "f" and not hasattr(x.dtype, "na_value"):
+        return np.asarray(np.asarray(x), np.float64)  # NaN is a gap already: nothing is looked for, nothing copied
     if kind in "mM":
         return seconds(x.to_numpy())
     if kind in "iufb":

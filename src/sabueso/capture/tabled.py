@@ -233,8 +233,8 @@ def _renamed_group(whole: Whole, features: Any, codes: np.ndarray) -> dict[str, 
         x = features(agreement.looked_at(len(codes))) if x is None else x
         found = agreement.renamed_group(x, codes, groups)
         if found is not None:
-            levels, mapping = np.unique(whole.labels.astype(str) if whole.labels.dtype.kind == "O" else whole.labels), found["mapping"]
-            named = {str(levels[a]): str(levels[b]) for a, b in mapping.items()} if len(levels) > max(mapping) else mapping
+            levels, mapping = np.unique(whole.labels.astype(str) if whole.labels.dtype.kind == "O" else whole.labels), found.get("mapping") or {}
+            named = {str(levels[a]): str(levels[b]) for a, b in mapping.items()} if len(levels) > max(mapping, default=0) else mapping
             held = {**whole.beside, **whole.columns}[by]
             return {**found, "mapping": named, "where": {by: str(held[found["positions"][0]])}}
     return None

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+
+from ..shifts import AFFINE
 
 LEAST = 25  # thresholds of a column, before their range says where its values lay
 MOST_TREES = 60
@@ -28,7 +32,27 @@ def of_forest(has: dict[str, Any], at: list[int]) -> dict[int, np.ndarray]:
         nodes = getattr(predictor, "nodes", None)
         if isinstance(nodes, np.ndarray) and nodes.dtype.names and {"feature_idx", "num_threshold", "is_leaf", "is_categorical"} <= set(nodes.dtype.names):
             _put(found, nodes["feature_idx"], nodes["num_threshold"], (nodes["is_leaf"] == 0) & (nodes["is_categorical"] == 0))
+    for j, values in _of_text(has):
+        found.setdefault(j, []).append(values)
     return {at[j]: np.sort(np.concatenate(parts)) for j, parts in found.items() if j < len(at) and at[j] >= 0}
+
+
+def _of_text(has: dict[str, Any]) -> Iterator[tuple[int, np.ndarray]]:
+    """(column, thresholds) of a booster of LightGBM or XGBoost, from the text that it describes itself by."""
+    booster = has.get("_Booster")
+    kind = type(booster).__module__.partition(".")[0]
+    if kind == "lightgbm":
+        text = booster.model_to_string(num_iteration=MOST_TREES)
+        for features, cuts in zip(re.findall(r"^split_feature=(.*)$", text, re.M), re.findall(r"^threshold=(.*)$", text, re.M)):
+            at, values = np.array(features.split(), int), np.array(cuts.split(), float)
+            for j in np.unique(at) if "num_cat=0" in text else ():
+                yield int(j), values[at == j]
+    elif kind == "xgboost":
+        names = booster.feature_names or []
+        for j, cut in re.findall(r"\[([^\[\]<]+)<([-+.\deE]+)\]", "\n".join(booster.get_dump()[:MOST_TREES])):
+            number = names.index(j) if j in names else int(j[1:]) if j[1:].isdigit() else -1
+            if number >= 0:
+                yield number, np.array([float(cut)])
 
 
 def _put(found: dict[int, list[np.ndarray]], feature: np.ndarray, threshold: np.ndarray, inner: np.ndarray) -> None:
@@ -49,7 +73,12 @@ def beyond(thresholds: np.ndarray, column: np.ndarray) -> dict[str, Any] | None:
     if form is None:
         back = [f for u in FACTORS for f in (u, 1 / u) if fits(good / f, thresholds)]
         factor = back[0] if back else None
-    return {"low": low, "high": high, "share": round(share, 4), "median": float(np.median(good)), "form": form, "factor": factor, "thresholds": len(thresholds)}
+        affine = [(a, b, unit) for slope, by, unit in AFFINE for a, b in ((slope, by), (1 / slope, -by / slope)) if fits((good - b) / a, thresholds)]
+        factor, offset, pair = affine[0] if factor is None and affine else (factor, 0.0, "")
+    else:
+        offset, pair = 0.0, ""
+    told = {"form": form, "factor": factor, "offset": offset, "pair": pair, "thresholds": len(thresholds)}
+    return told | {"low": low, "high": high, "share": round(share, 4), "median": float(np.median(good))}
 
 
 def fits(values: np.ndarray, thresholds: np.ndarray) -> bool:

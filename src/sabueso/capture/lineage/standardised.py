@@ -24,8 +24,11 @@ def by_hand(fit: Any, known: Any, uses: Any) -> dict[str, Any] | None:
     if train is None or other is None or train.width != other.width or not looks_scaled(train):
         return None
     parts = [fit.known, known] + [k for f, k, *_ in uses.evaluations if f.known is fit.known and k is not known]
-    union = np.concatenate([p.table.floats() for p in distinct(parts) if p.table is not None and p.table.width == train.width])
-    alone = train.floats()
+    tables = [p.table for p in distinct(parts) if p.table is not None and p.table.width == train.width]
+    few = np.column_stack([np.concatenate([t.take_column(j).floats()[:, 0] for t in tables]) for j in spaced(train.width, 6)])
+    if train.width > 12 and not (standard(few) | ranged(few)).any():
+        return None  # not one of six columns: no scaling of all of them
+    union, alone = np.concatenate([t.floats() for t in tables]), train.floats()
     for kind, together, apart in (("mean and deviation", standard(union), standard(alone)), ("range", ranged(union), ranged(alone))):
         telling = together & ~apart
         if together.sum() >= max(2, 0.8 * usable(union).sum()) and telling.sum() >= max(2, 0.5 * together.sum()):
