@@ -33,6 +33,7 @@ class Hunt:
         self.taint: dict[int, frozenset[int]] = {}
         self.stack: list[str] = []
         self.made_in: dict[int, tuple[str | None, Any]] = {}  # sequence number of a node -> module, the person's place
+        self.picked: list[tuple[Any, Any]] = []  # the last choices of rows of data: what of, which
         self.kept: list[Any] = []  # tainted tensors stay alive, so that their ids stay theirs
         self.began = time.monotonic()
 
@@ -44,6 +45,7 @@ class Hunt:
             raise TooLong
         node = torch._C._current_autograd_node()
         if node is None:
+            self.pick(func, args)
             self.made_in[torch.autograd._get_sequence_nr() - 1] = self.stack[-1] if self.stack else None, standing(sys._getframe(1))
         inputs = [t for t in tensors(torch, (args, kwargs)) if t.is_floating_point()]
         mutable = func._schema.is_mutable
@@ -53,6 +55,15 @@ class Hunt:
         if outputs or mutable:
             self.follow(func, node, inputs, outputs, before)
         return result
+
+    def pick(self, func: Any, args: Any) -> None:
+        """Are rows of data chosen by their numbers, as in `X[ids]`? Then whatever has as many rows is of these."""
+        name = func._schema.name
+        if name not in ("aten::index", "aten::index_select") or args[0].requires_grad:
+            return
+        index = args[1][0] if name == "aten::index" else args[2]
+        if index is not None and index.dim() == 1 and not index.is_floating_point() and index.dtype != self.torch.bool:
+            self.picked = [*self.picked[-7:], (args[0], index)]
 
     def follow(self, func: Any, node: Any, inputs: list[Any], outputs: list[Any], before: Any) -> None:
         """Whence do the bad outputs come: from bad inputs, or were they born here?"""
@@ -104,6 +115,8 @@ class Hunt:
             "node": node.name() if node is not None else None, **self.place(node),
             "inputs": [b[1] for b in before] if before else [described(torch, t) for t in inputs[:6]], **offending(torch, outputs),
         }  # fmt: skip
+        shape = told["shape"]
+        told["picked"] = [p for p in self.picked if shape and len(p[1]) == shape[0] and len(p[0]) > shape[0]]
         self.births.append(told)
         return len(self.births) - 1
 

@@ -275,6 +275,18 @@ class Rows:
                     return self.as_read(spot, [spot.held], frames)  # type: ignore[list-item]
         return None
 
+    def by_pick(self, picked: list[tuple[Any, Any]], positions: list[int], frames: list[FrameType]) -> Spot | None:
+        """Rows by the numbers with which the step, run again, was seen to choose them of an array that has a name."""
+        for source, index in picked:
+            values = values_of(source)
+            known = called(values, frames) if values is not None else None
+            if known is not None and max(positions) < len(index):
+                numbers = index.tolist()
+                found = [int(numbers[p]) for p in positions]
+                spot = Spot(found[:FIRST], known[0], how="subscript", count=len(found), held=Held(known[0], values, None, known[1], source))
+                return self.as_read(spot, [spot.held], frames)  # type: ignore[list-item]
+        return None
+
     def as_read(self, spot: Spot, arrays: list[Held], frames: list[FrameType]) -> Spot:
         """The same rows in the table or file that the array was made of, where its lineage is known."""
         registry = lineage.of(self.recorder)

@@ -166,6 +166,7 @@ class Sentinel:
 
     def attribute(self, birth: dict[str, Any], frame: FrameType) -> None:
         """The rows of the data whose values the operation could not take, where its first axis is the batch's."""
+        picked = birth.pop("picked", [])
         if birth["how"] == "given" or not birth["rows"] or birth.get("all_rows"):
             return
         size = birth["shape"][0]
@@ -178,6 +179,7 @@ class Sentinel:
             tensors.update({n: v for n, v in f.f_locals.items() if is_batch(v, size)})
         if rows is not None:
             spot = rows.locate(tensors, birth["rows"], frames) or rows.by_subscript(size, birth["rows"], frames)
+            spot = spot or rows.by_pick(picked, birth["rows"], frames)
             whole = [t for t in tensors.values() if t.is_floating_point()]
             if spot is None and whole:  # the step is taken on all rows at once
                 spot = self.given.itself(whole[0], birth["rows"], frames)
