@@ -115,6 +115,7 @@ VOCABULARY: dict[str, Term] = {
     "nonfinite_step": Term("fact", "", "a step that made parameters non-finite, taken apart: births (operation, operands, rows), ran, equal", "torch"),
     # ---- sklearn and row lineage
     "choice": Term("fact", "", "models fitted on the same rows and compared on the same others, and whether those also gave the report", "sklearn"),
+    "chosen": Term("fact", "", "columns that are the best of a wider table by the answers of all rows, and not by those of training", "sklearn"),
     "counterfactual": Term("fact", "", "a score with the fault and with it mended, tried at the end: fault, pair, before, after, how", "sklearn"),
     "folds": Term("fact", "", "a cross-validation: splitter, shuffled, contiguous, classes or range by fold, order of the labels, scores", "sklearn"),
     "groups_shared": Term("fact", "", "groups that the person split by elsewhere and that stand on both sides here: column, groups, rows", "sklearn"),

@@ -96,7 +96,9 @@ def _as_number(v: Any) -> Any:
         return None
 
 
-VARIANTS = frozenset({"blanks at the ends removed", "Unicode composed (NFC)", "upper and lower case made equal"})  # beside the key as it is
+VARIANTS = frozenset(  # may stand beside the key as it is
+    {"blanks at the ends removed", "Unicode composed (NFC)", "upper and lower case made equal", "leading zeros put back", "cast to a number"}
+)
 SPELLINGS: dict[str, Callable[[Any], Any]] = {
     "blanks at the ends removed": _text(lambda s: s.strip()),
     "leading zeros put back": _unpadded,

@@ -16,7 +16,7 @@ from ...capture.lineage import choices, hand_folds, sight, uses
 from ...capture.lineage.registry import Known, note_labels
 from ...capture.lineage.uses import Fit, Learner
 from ...capture.recorder import Recorder, guarded
-from . import copies, entities, grouping, learning, pairing
+from . import chosen, copies, entities, grouping, learning, pairing
 
 FITS = ("fit", "fit_transform", "fit_predict", "partial_fit", "fit_resample")
 ANSWERS = ("predict", "predict_proba", "predict_log_proba", "decision_function", "score")
@@ -190,4 +190,5 @@ class Estimators:
                     hand_folds.of(self.recorder, self.lineage).judged(fit, call.known, call.origin)
                 grouping.look(self, fit, call)
                 entities.look(self, fit, call)
+                chosen.look(self, fit, call)
                 copies.look(self, fit, call, pairing.labels_in_sight)

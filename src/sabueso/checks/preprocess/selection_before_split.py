@@ -11,7 +11,7 @@ from ...findings import Finding
 
 
 @check(stage="preprocess", severity="error", leads_to=("fit-before-split", "overfitting"))
-def selection_before_split(row_use: list[Fact], *, counterfactual: list[Fact] | None = None) -> Iterator[Finding]:
+def selection_before_split(row_use: list[Fact], *, counterfactual: list[Fact] | None = None, chosen: list[Fact] | None = None) -> Iterator[Finding]:
     """Inputs were selected with the answers of rows that the model is then judged on.
 
     What it means
@@ -59,8 +59,9 @@ def selection_before_split(row_use: list[Fact], *, counterfactual: list[Fact] | 
 
     Known limits
     ------------
-    A selection by hand (correlations in NumPy or pandas) is seen only where it leaves a fitted object.
+    A selection by hand is seen only where it went by correlation and the table that it chose from is still at hand.
     """
+    yield from (_by_hand(f) for f in (chosen or ())[:1])
     for pair, learner in row_uses.leaking(row_use):
         if not learner["supervised"] or not (learner["selects"] or learner.get("selector")):
             continue
@@ -78,3 +79,16 @@ def selection_before_split(row_use: list[Fact], *, counterfactual: list[Fact] | 
                    "or select after the split.",
             confidence=0.96, verified=row_uses.verified(experiment),
         )  # fmt: skip
+
+
+def _by_hand(fact: Fact) -> Finding:
+    """The best columns by the answers of all rows, taken by the person's own code."""
+    return Finding(
+        says=f"The {fact['kept']} inputs of {fact['model']} are just those of the {fact['columns']} columns of {fact['table']} that correlate best with the "
+             f"answers of all {fact['rows']} rows, the {fact['judged']} judged ones included; by the training rows alone others are better.",
+        place=fact.place,
+        evidence=[("least correlation of a chosen column, over all rows", fact["least"], None), ("best of the others, over all rows", fact["best_left"], None),
+                  ("least correlation of a chosen column, over the training rows", fact["least_train"], None),
+                  ("best of the others, over the training rows", fact["best_left_train"], f"<= {fact['least_train']}")],
+        remedy="Choose the columns by the training rows only, after the split.", confidence=0.95, verified="fact",
+    )  # fmt: skip

@@ -1,0 +1,81 @@
+"""Inputs chosen by hand: are they just the columns that agree best with the answers of all rows, those judged included?"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+
+from ...capture.lineage import sight
+from ...capture.lineage.fingerprints import table_of
+from ...capture.lineage.registry import shape_of
+from ...capture.lineage.standardised import line_of
+from ...capture.lineage.uses import Fit, unique
+
+MOST_CELLS = 4_000_000
+LEAST, TIMES = 5, 3  # columns chosen; and so many times as many to choose from
+CALLS = re.compile(r"(\.|\b)(corr\w*|pearsonr|spearmanr|f_classif|f_regression|mutual_info\w*|ttest_ind|nlargest|argsort|sort_values)\s*\(")
+
+
+def look(hooks: Any, fit: Fit, call: Any) -> None:
+    """The chosen columns are the best by correlation over all rows, and not the best over the training rows: told once a fit."""
+    mine, source, recorder = fit.known.table, fit.known.source, hooks.recorder
+    if mine is None or fit.y is None or not recorder.wants("chosen") or not LEAST <= mine.width <= 300 or not mine.numeric.all() or mine.rows < 20:
+        return
+    judged = np.setdiff1d(unique(call.known), unique(fit.known))
+    if call.known.source is not source or len(judged) < 5 or len(fit.y) != mine.rows or not recorder.once("chosen", fit.name, mine.width, mine.rows):
+        return
+    rows = fit.known.ids - source.base
+    if rows.min() < 0 or rows.max() >= source.rows:
+        return
+    for name, whole, y in _wholes(source.rows, mine.width, rows, fit.y):
+        table = table_of(whole)
+        at = _places(table, mine, rows) if table is not None and table.numeric.all() else None
+        if at is None:
+            continue
+        values = table.floats()  # type: ignore[union-attr]
+        everything, training = _agreement(values, y), _agreement(values[rows], fit.y)
+        rest = np.setdiff1d(np.arange(values.shape[1]), at)
+        if everything[at].min() >= everything[rest].max() - 1e-9 and training[at].min() < training[rest].max() - 1e-6:
+            where = line_of(fit.origin, CALLS)
+            told = {"model": fit.name, "table": name, "kept": len(at), "columns": values.shape[1], "rows": source.rows, "judged": len(judged),
+                    "least": round(float(everything[at].min()), 4), "best_left": round(float(everything[rest].max()), 4),
+                    "least_train": round(float(training[at].min()), 4), "best_left_train": round(float(training[rest].max()), 4)}  # fmt: skip
+            place = {"file": where[0], "line": where[1]} if where else {"file": call.origin[0][0], "line": call.origin[0][1]} if call.origin else {}
+            recorder.fact("chosen", told, stage="preprocess", estimator=fit.name, **place)
+            return
+
+
+def _wholes(rows: int, width: int, at: np.ndarray, y: np.ndarray) -> list[tuple[str, Any, np.ndarray]]:
+    """(name, table or array with far more columns, labels of all rows) in sight."""
+    wide, labels = [], None
+    for frame in sight.user_frames():
+        for name, value in sight.holdings(frame):
+            shape = shape_of(value)
+            if shape is None or shape[0] != rows:
+                continue
+            if len(shape) == 2 and shape[1] >= TIMES * width and shape[0] * shape[1] <= MOST_CELLS:
+                wide.append((name, value))
+            elif len(shape) == 1 and labels is None:
+                table = table_of(value)
+                codes = table.floats()[:, 0] if table is not None and table.numeric[0] else None
+                labels = codes if codes is not None and np.array_equal(codes[at], y) else None
+    return [(n, v, labels) for n, v in wide[:3]] if labels is not None else []
+
+
+def _places(table: Any, mine: Any, rows: np.ndarray) -> np.ndarray | None:
+    """The whole's column for each chosen one."""
+    some = np.unique(np.linspace(0, len(rows) - 1, 8).astype(int))
+    theirs, held = table.codes[rows[some]], mine.codes[some]
+    at = [np.flatnonzero((theirs == held[:, j : j + 1]).all(axis=0)) for j in range(mine.width)]
+    found = [int(a[0]) for a in at if len(a) == 1]
+    return np.array(found) if len(set(found)) == mine.width else None
+
+
+def _agreement(values: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """The size of each column's correlation with the labels."""
+    x, y = values - values.mean(axis=0), y - y.mean()
+    with np.errstate(all="ignore"):
+        found = np.abs(x.T @ y) / (np.sqrt((x * x).sum(axis=0)) * np.sqrt((y * y).sum()))
+    return np.nan_to_num(found)
