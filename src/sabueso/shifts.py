@@ -150,6 +150,15 @@ def harm(fact: Fact, others: list[Fact], segment: Segment | None = None) -> Harm
     return None
 
 
+def outside(fact: Fact, name: str, times: float = 2.0) -> Harm | None:
+    """Are the answers off, and to one side, where a column lies outside of what was learnt, and not within it? Mere noise that grows has no side."""
+    beyond = (fact.get("truth") or {}).get("beyond")
+    if not beyond or beyond["column"] != name or not beyond["outside"] > times * beyond["inside"]:
+        return None
+    one_sided = abs(beyond["bias_outside"]) > 0.7 * beyond["outside"] and abs(beyond["bias_inside"]) < 0.5 * beyond["inside"]
+    return Harm(beyond["inside"], beyond["outside"], f"rows within and outside of the learnt range of {name}") if one_sided else None
+
+
 def drifted(column: dict[str, Any], least: float = 0.1, sure: float = 1e-4) -> bool:
     """Have all rows together moved? Rows that are merely sorted have a part that stands apart, and as a whole are as at fit."""
     whole = drift.numbers(column["ref_counts"], column["cur_counts"])

@@ -29,6 +29,7 @@ class Reductions:
         self.recorder, self.lines = recorder, {}
         self.outer: Any = None
         self.squares: dict[Any, int] = {}
+        recorder.shared["reductions"] = self
         recorder.at_exit(self.finish)
 
     def mean(self, token: Any, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -44,12 +45,21 @@ class Reductions:
             frame = frame.f_back
         if frame is None or not is_users(frame.f_code.co_filename):
             return
-        if self.outer is None:  # NumPy may have been loaded from within our own imports: only now are they surely done
-            self.outer = importlib.import_module("sabueso.capture.outer")
+        self.load()
         if x.ndim == 2 and x.shape[0] == x.shape[1] and x.dtype.kind in "iufb":
             self.square(x, frame, float(result))
         elif x.ndim == 1 or x.ndim == 2 and x.shape[1] == 1:
             self.vector(x.reshape(-1), frame, float(result))
+
+    def of_series(self, x: Any, frame: Any, result: float) -> None:
+        """The same for the mean of a Series of pandas."""
+        self.load()
+        self.vector(x, frame, result)
+
+    def load(self) -> None:
+        """NumPy may have been loaded from within our own imports: only now are they surely done."""
+        if self.outer is None:
+            self.outer = importlib.import_module("sabueso.capture.outer")
 
     def square(self, x: Any, frame: Any, result: float) -> None:
         """A square table is averaged: is it all pairs of a row vector and a column vector that stand at hand?"""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from types import FrameType
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 from .origin import names_in
 from .outputs import plain
 from .scores import confusion
-from .summarise import library
+from .summarise import is_frame, library
 
 LEAST = 4  # rows
 PROBES = 24
@@ -44,7 +45,7 @@ def pair_of(vector: np.ndarray, frame: FrameType, more: list[tuple[str, np.ndarr
     n = len(vector)
     at = np.unique(np.linspace(0, n - 1, PROBES).astype(int))
     some = vector[at].astype(float)
-    held = [(name, x.reshape(-1)) for name, x in [*more, *vectors(frame, n)]][:MOST_VECTORS]
+    held = [(name, x.reshape(-1)) for name, x in [*more, *vectors(frame, n)]][: 2 * MOST_VECTORS]
     for i, (a_name, a) in enumerate(held):
         for b_name, b in held[i + 1 :]:
             form = _form(some, a[at], b[at])
@@ -74,8 +75,21 @@ def _form(some: np.ndarray, a: np.ndarray, b: np.ndarray) -> str | None:
 
 
 def vectors(frame: FrameType, n: int) -> list[tuple[str, np.ndarray]]:
-    """Numeric vectors (n,) and columns (n, 1) among the locals and globals of the calling function and its caller."""
-    return list(_vectors(frame, n))
+    """Numeric vectors (n,) and columns (n, 1) among the locals and globals of the calling function and its caller, then the columns of tables there."""
+    found = list(_vectors(frame, n))
+    return found if len(found) >= MOST_VECTORS else [*found, *islice(_columns(frame, n), MOST_VECTORS)]
+
+
+def _columns(frame: FrameType, n: int) -> Iterator[tuple[str, np.ndarray]]:
+    """Numeric columns of the frames of pandas and polars among the locals and globals, the last ones first: there labels stand as a rule."""
+    for space in (names_in(frame), frame.f_globals):
+        for name, table in list(space.items())[-MOST:]:
+            if not is_frame(table) or len(table) != n or len(table.columns) > MOST:
+                continue
+            for column in list(table.columns)[::-1]:
+                found = plain(table[column])
+                if found is not None and found.shape == (n,) and found.dtype.kind in "iufb":
+                    yield f"{name}[{column!r}]", found.astype(float)
 
 
 def _vectors(frame: FrameType, n: int) -> Iterator[tuple[str, np.ndarray]]:

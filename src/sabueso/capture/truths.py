@@ -11,6 +11,7 @@ from .columns import ROWS, Reference, split
 
 MOST = 50_000
 CLEAR = 4.8  # standard errors: errors are heavy-tailed, and a change of a part of the rows is weak
+FEWEST = 30  # rows on either side of a learnt range
 BINS = 6  # of a column when asked how much of the error it explains
 
 
@@ -28,7 +29,7 @@ class Truth:
         self.parts[start] = (np.array(true), np.array(answered), method)
         self.rows += len(true)
 
-    def told(self, rows: np.ndarray, columns: list[np.ndarray], names: list[str], target: Reference | None) -> dict[str, Any] | None:
+    def told(self, rows: np.ndarray, columns: list[np.ndarray], learnt: list[Reference], target: Reference | None) -> dict[str, Any] | None:
         """Error and bias, where they change along the rows, and which column explains the error after the change."""
         if not self.parts:
             return None
@@ -42,6 +43,8 @@ class Truth:
         lost = signed if signed is not None else _difference(true, answered)
         told: dict[str, Any] = {"rows": len(true), "calls": len(order), "error": float(miss.mean()), "kind": "number" if signed is not None else "label"}
         told |= _base(true, answered, signed, target)
+        if signed is not None and columns and len(columns[0]) > at.max():
+            told["beyond"] = _beyond(columns, learnt, at, miss, signed)
         rank = _mid_rank(miss) if signed is not None else miss
         moved = split(rank, 0.0, CLEAR) or split(np.minimum(miss, np.quantile(miss, 0.99)), 0.0, CLEAR)
         if moved is None:
@@ -55,7 +58,7 @@ class Truth:
             told["change"] |= {"bias_before": float(signed[~after].mean()), "bias_after": float(signed[after].mean()),
                                "r2_before": _r2(true[~after], answered[~after]), "r2_after": _r2(true[after], answered[after])}  # fmt: skip
         if columns and len(columns[0]) > at.max():
-            told["change"]["explains"] = _explains(columns, names, at, lost, after)
+            told["change"]["explains"] = _explains(columns, [r.name for r in learnt], at, lost, after)
         return told
 
 
@@ -115,6 +118,23 @@ def _explains(columns: list[np.ndarray], names: list[str], at: np.ndarray, error
         before, now = _share(codes[~after], error[~after]), _share(codes[after], error[after])
         found.append({"column": name, "before": before, "after": now})
     return sorted(found, key=lambda f: f["before"] - f["after"])[:5]
+
+
+def _beyond(columns: list[np.ndarray], learnt: list[Reference], at: np.ndarray, miss: np.ndarray, signed: np.ndarray) -> dict[str, Any] | None:
+    """The column outside of whose learnt range (1 to 99 in 100 rows at fit) the error grows most, with the error and bias on either side."""
+    best: dict[str, Any] | None = None
+    for column, known in list(zip(columns, learnt))[:60]:
+        if known.text or not len(known.stock) or column.dtype.kind not in "iuf":
+            continue
+        low, high = np.quantile(known.stock, [0.01, 0.99])
+        out = (column[at] < low) | (column[at] > high)
+        if min(out.sum(), (~out).sum()) < FEWEST:
+            continue
+        told = {"column": known.name, "rows": int(out.sum()), "inside": float(miss[~out].mean()), "outside": float(miss[out].mean()),
+                "bias_inside": float(signed[~out].mean()), "bias_outside": float(signed[out].mean())}  # fmt: skip
+        if best is None or told["outside"] * best["inside"] > best["outside"] * told["inside"]:
+            best = told
+    return best
 
 
 def _coded(column: np.ndarray) -> np.ndarray | None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from ...capture import content
 from ...capture.around import Patches
 from ...capture.recorder import Recorder
-from . import cleaning, dtypes, joining, reading
+from . import cleaning, dtypes, joining, means, reading
 
 LIBRARIES = ("pandas",)
 PROVIDES = (
@@ -21,6 +21,6 @@ def install(recorder: Recorder) -> Callable[[], None]:
     """Hooks in; the undo takes them out."""
     patches = Patches()
     content.install(recorder)
-    for part in (reading, joining, cleaning, dtypes):
+    for part in (reading, joining, cleaning, dtypes, means):
         part.install(recorder, patches)
     return patches.undo

@@ -10,7 +10,7 @@ from ...catalogue import check
 from ...drift import Moved
 from ...events import Fact
 from ...findings import Finding
-from ...shifts import Harm, Segment, drifted, harm, moved_by, segments, shown, together
+from ...shifts import Harm, Segment, drifted, harm, moved_by, outside, segments, shown, together
 
 
 @check(stage="monitor", severity="warning", leads_to=("concept-drift", "label-drift"), instead=("tables_apart",))
@@ -89,7 +89,7 @@ def covariate_drift(
         if not found:
             continue
         moved, segment, column = max(found, key=lambda f: f[0].effect)
-        hurt = harm(fact, inputs, segment)
+        hurt = harm(fact, inputs, segment) or outside(fact, column["name"])
         if hurt is not None and together(fact, segment):
             yield _finding(fact, column, segment, moved, hurt, [f[2]["name"] for f in found])
 
