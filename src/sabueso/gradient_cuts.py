@@ -59,3 +59,24 @@ def lookups(cuts: list[Fact]) -> Iterator[Finding]:
             confidence=0.85,
             verified="fact",
         )
+
+
+def starved(optimizer_use: list[Fact], evaluation: list[Fact], least: int = 4) -> Iterator[Finding]:
+    """An optimizer that steps again and again beside others, and never had a gradient: its model is called where gradients are off."""
+    for fact in optimizer_use:
+        others = [f for f in optimizer_use if f is not fact and f.process == fact.process and f["moved"]]
+        if not others or fact["moved"] or fact["reached"] or fact.get("scaler") or not least <= fact["looked"] == fact["empty"] or not fact["model"]:
+            continue
+        windows = [f["window"] for f in evaluation if f.process == fact.process and f["model"] == fact["model"] and f["why"] == "no_grad" and f["window"]]
+        before = [w for w in windows if w[0] == fact.place.file and w[1] <= (fact.place.line or 0)]
+        file, line = max(before, key=lambda w: w[1], default=None) or (fact.place.file, fact.place.line)
+        name = fact["name"] or fact["class"]
+        yield Finding(
+            says=f"`{name}` steps, but no backward ever brought `{fact['model']}` a gradient"
+            + (f": it is called under no_grad in line {line}" if before else ""),
+            place=Place(stage="train", file=file, line=line, step=0, module=fact["model"]),
+            evidence=[(f"sampled steps of {name} without any gradient", fact["empty"], f"0 of {fact['looked']}"), (f"steps of {name}", fact["steps"], None),
+                      (f"did the parameters of `{fact['model']}` move", "no", "yes")],
+            remedy=f"call `{fact['model']}` with gradients on where the loss of its own step is made" + (f" (line {line})" if before else ""),
+            confidence=0.93, verified="fact",
+        )  # fmt: skip

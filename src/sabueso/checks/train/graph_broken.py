@@ -9,7 +9,7 @@ from typing import Any
 from ...catalogue import check
 from ...events import Fact
 from ...findings import Finding
-from ...gradient_cuts import left, lookups, whole
+from ...gradient_cuts import left, lookups, starved, whole
 from ...parameters import cut_off, departed, idle, shared_module
 from ...places import Place
 
@@ -17,7 +17,10 @@ LEADS_TO = ("not-learning", "underfitting", "frozen-parameters", "missing-step",
 
 
 @check(stage="train", severity="error", leads_to=LEADS_TO)
-def graph_broken(parameters: list[Fact] | None = None, graph_cut: list[Fact] | None = None, *, least: int = 2) -> Iterator[Finding]:
+def graph_broken(
+    parameters: list[Fact] | None = None, graph_cut: list[Fact] | None = None, optimizer_use: list[Fact] | None = None,
+    evaluation: list[Fact] | None = None, *, least: int = 2,
+) -> Iterator[Finding]:  # fmt: skip
     """The path of the gradient from the loss to parameters is cut.
 
     What it means
@@ -75,6 +78,7 @@ def graph_broken(parameters: list[Fact] | None = None, graph_cut: list[Fact] | N
     yield from () if gone else apart(parameters or [], least)
     yield from whole(graph_cut or [])
     yield from lookups(graph_cut or [])
+    yield from starved(optimizer_use or [], evaluation or [])
 
 
 def told(found: list[tuple[Fact, dict[str, Any]]]) -> Finding:
