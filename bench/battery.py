@@ -678,6 +678,71 @@ def two_optimizers_and_large_targets() -> Any:
     return case(net, F.mse_loss, (x, 20000 * y + 150000), [torch.optim.SGD(weights, lr=1e-6), adam_of(rest)])
 
 
+@healthy
+def pairs_of_two_towers() -> Any:
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.a, self.b = mlp(8, 16), mlp(6, 16)
+
+        def forward(self, x: Any, y: Any) -> Any:
+            return 14 * F.normalize(self.a(x), dim=1) @ F.normalize(self.b(y), dim=1).T
+
+    x = torch.randn(16, 8)
+    return case(Net(), lambda o, t: (F.cross_entropy(o, t) + F.cross_entropy(o.T, t)) / 2, (x, x[:, :6], torch.arange(16)))
+
+
+@healthy
+def hinge_of_a_normed_critic() -> Any:
+    normed = nn.utils.parametrizations.spectral_norm
+    net = nn.Sequential(normed(nn.Linear(8, 32)), nn.LeakyReLU(0.2), normed(nn.Linear(32, 1)))
+    return case(net, lambda o, t: F.relu(1 - o * t).mean(), (torch.randn(32, 8), torch.randn(32, 1).sign()))
+
+
+@healthy
+def ratings_from_two_tables() -> Any:
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.user, self.item = nn.Embedding(20, 8), nn.Embedding(30, 8)
+
+        def forward(self, user: Any, item: Any) -> Any:
+            return (self.user(user) * self.item(item)).sum(1)
+
+    return case(Net(), F.mse_loss, (torch.randint(0, 20, (64,)), torch.randint(0, 30, (64,)), torch.rand(64) * 4 + 1))
+
+
+@healthy
+def triplets() -> Any:
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.net = mlp(6, 8)
+
+        def forward(self, *parts: Any) -> Any:
+            return tuple(map(self.net, parts))
+
+    a = torch.randn(20, 6)
+    return case(Net(), lambda o, t: F.triplet_margin_loss(*o), (a, a + 0.1 * torch.randn(20, 6), torch.randn(20, 6), torch.zeros(20)))
+
+
+@healthy
+def frozen_teacher_beside() -> Any:
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.student, self.teacher = mlp(8, 4), mlp(8, 4, 64).requires_grad_(False)
+
+        def forward(self, x: Any) -> Any:
+            student = self.student(x)
+            with torch.no_grad():
+                return student, self.teacher(x)
+
+    net = Net()
+    loss = lambda o, t: F.cross_entropy(o[0], t) + F.kl_div(F.log_softmax(o[0], 1), F.softmax(o[1], 1), reduction="batchmean")  # noqa: E731
+    return case(net, loss, (torch.randn(32, 8), torch.randint(0, 4, (32,))), torch.optim.Adam(net.student.parameters(), lr=1e-3))
+
+
 def adam_of(parameters: Any) -> Any:
     return torch.optim.Adam(parameters, lr=1e-3)
 

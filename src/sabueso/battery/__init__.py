@@ -59,6 +59,9 @@ def asked(subject: Subject) -> list[Answer]:
     answers = []
     for question in QUESTIONS:
         subject.torch.manual_seed(0)
+        if subject.left() <= 0:
+            answers.append(Answer(question.__name__.replace("_", " "), None, f"not asked: {subject.seconds:g} s were over"))
+            continue
         try:
             answers.append(question(subject))
             if len(answers) == 1 and any(f.severity == "error" for f in answers[0].findings):

@@ -7,7 +7,7 @@ from typing import Any
 from ..places import NOWHERE, Place
 from .answers import Answer, fault
 from .contract import Pass
-from .subject import MOST_ROWS, Subject, first
+from .subject import MOST_ROWS, Subject
 from .tape import Operation, taped, tensors
 
 MOST_FEATURES = 64
@@ -22,6 +22,8 @@ def rows_independent(subject: Subject) -> Answer:
         return Answer(question, None, "no output with the rows of the batch")
     if any(not t.dim() or t.shape[0] != subject.rows or t.shape[:2] == (subject.rows, subject.rows) for t in tensors(subject.inputs, subject.torch)):
         return Answer(question, None, "an input says which rows belong together, or has other rows")
+    if held.output.shape[:2] == (subject.rows, subject.rows):
+        return Answer(question, None, "the output tells of pairs of rows")
     few = min(subject.rows, MOST_ROWS)
     inputs = subject.taken(subject.inputs, slice(0, few))
     changed = another_row(subject, inputs, few)
@@ -166,8 +168,9 @@ def inputs_matter(subject: Subject) -> Answer:
     held: Pass | None = subject.memory.get("pass")
     if held is None or held.output is None or subject.rows < 2:
         return Answer(question, None, "no output to look at")
-    model = subject.fresh().model
-    base = subject.predict(model)
+    model, before = subject.fresh().model, subject.left()
+    base = subject.answers(model)
+    cost = before - subject.left()
     if not bool(base.isfinite().all()):
         return Answer(question, None, "the answers are not finite")
     dead = [i for i, t in enumerate(tensors(subject.inputs, subject.torch)) if not matters(subject, model, base, i, None)]
@@ -176,13 +179,14 @@ def inputs_matter(subject: Subject) -> Answer:
         dead = [i for i in dead if not matters(subject, model, base, i, None) and not slope(subject, model, i)]
     table = subject.first_input
     columns: list[int] = []
-    if not dead and table is not None and table.dim() == 2 and table.is_floating_point() and 1 < table.shape[1] <= MOST_FEATURES:
+    cheap = table is not None and table.dim() == 2 and 2 * table.shape[1] * cost < 0.3 * subject.seconds
+    if not dead and cheap and table.dim() == 2 and table.is_floating_point() and 1 < table.shape[1] <= MOST_FEATURES:
         columns = [c for c in range(table.shape[1]) if float(table[:, c].std()) > 0 and not matters(subject, model, base, 0, c)]
     numbers = [("inputs that change nothing", len(dead), 0), ("columns that change nothing", len(columns), 0)]
     if not dead and not columns:
         return Answer(question, True, "all of them do", numbers)
     spot = where_lost(subject) if dead else None
-    found = lost_input(subject, dead, columns, spot, numbers, bool(base.float().std(0).max() == 0) if base.dim() else False)
+    found = lost_input(subject, dead, columns, spot, numbers)
     return Answer(question, False, found.says, found.evidence, [found])
 
 
@@ -193,7 +197,7 @@ def begun(subject: Subject) -> tuple[Any, Any]:
         subject.train(part, subject.adam(part, 1e-2), 3)
     except Exception:
         part = subject.fresh()
-    return part.model, subject.predict(part.model)
+    return part.model, subject.answers(part.model)
 
 
 def slope(subject: Subject, model: Any, which: int) -> bool:
@@ -203,10 +207,10 @@ def slope(subject: Subject, model: Any, which: int) -> bool:
         return False
     asked = given.detach().clone().requires_grad_()
     inputs = subject.with_tensors(subject.inputs, lambda t: asked if t is given else t)
-    out = first(model(**inputs) if isinstance(inputs, dict) else model(*inputs), subject.torch)
-    if not out.requires_grad:
+    out = [t for t in tensors(model(**inputs) if isinstance(inputs, dict) else model(*inputs), subject.torch) if t.requires_grad]
+    if not out:
         return False
-    out.float().square().sum().backward()
+    sum(t.float().square().sum() for t in out).backward()  # type: ignore[union-attr]
     return asked.grad is not None and bool(asked.grad.abs().max() > 0)
 
 
@@ -226,7 +230,7 @@ def matters(subject: Subject, model: Any, base: Any, which: int, column: int | N
         if torch.equal(new, given):
             return True
         try:
-            now = subject.predict(model, subject.with_tensors(subject.inputs, lambda t, n=new: n if t is given else t))
+            now = subject.answers(model, subject.with_tensors(subject.inputs, lambda t, n=new: n if t is given else t))
         except Exception:
             return True
         if now.shape != base.shape or not torch.equal(now, base):
@@ -251,7 +255,7 @@ def where_lost(subject: Subject) -> Operation | None:
     return spots[0] if spots else None
 
 
-def lost_input(subject: Subject, dead: list[int], columns: list[int], spot: Operation | None, numbers: list[Any], constant: bool) -> Any:
+def lost_input(subject: Subject, dead: list[int], columns: list[int], spot: Operation | None, numbers: list[Any]) -> Any:
     """The finding of an input without influence."""
     if not dead:
         says = (

@@ -51,13 +51,18 @@ class Subject:
         self.began = time.process_time()
         self.inputs, self.target = parted(batch, self.torch)
         self.pristine = copy.deepcopy((model, loss, optimizer))
+        if any(isinstance(p, self.torch.nn.parameter.UninitializedTensorMixin) for p in self.pristine[0].parameters()):
+            self.answers(self.pristine[0])  # lazy layers learn their shapes from the batch
         self.memory: dict[str, Any] = {}  # what one question found and another asks for
 
     # ---- copies and calls
 
     def fresh(self) -> Copy:
         """A copy as it was given."""
-        return Copy(*copy.deepcopy(self.pristine))
+        part = Copy(*copy.deepcopy(self.pristine))
+        if type(part.optimizer).__name__ == "LBFGS":  # whose copies lack what it made of its parameters
+            part.optimizer._params, part.optimizer._numel_cache = part.optimizer.param_groups[0]["params"], None
+        return part
 
     def left(self) -> float:
         """CPU seconds that may still be spent."""
@@ -86,6 +91,14 @@ class Subject:
         self.torch.manual_seed(seed)
         with self.torch.no_grad():
             return first(self.call(model, inputs), self.torch).detach().clone()
+
+    def answers(self, model: Any, inputs: Any = None) -> Any:
+        """All that it answers in evaluation, as one vector."""
+        model.eval()
+        self.torch.manual_seed(0)
+        with self.torch.no_grad():
+            held = [t.detach().float().reshape(-1) for t in tensors(self.call(model, inputs), self.torch) if t.numel()]
+        return self.torch.cat(held)
 
     # ---- the batch
 
@@ -123,7 +136,7 @@ class Subject:
             if not math.isfinite(losses[-1]) or losses[-1] < enough or self.left() < 0.1:
                 break
             loss.backward()
-            optimizer.step()
+            optimizer.step(lambda: again(self, part, optimizer, inputs, target)) if type(optimizer).__name__ == "LBFGS" else optimizer.step()
         return losses
 
     def adam(self, part: Copy, rate: float) -> Any:
@@ -138,6 +151,14 @@ class Subject:
         with self.torch.no_grad():
             value = self.loss_of(Copy(model, loss, None), self.call(model, inputs), target)
         return float(value)
+
+
+def again(subject: Subject, part: Copy, optimizer: Any, inputs: Any, target: Any) -> Any:
+    """The closure of an optimizer that asks for the loss itself."""
+    optimizer.zero_grad()
+    loss = subject.loss_of(part, subject.call(part.model, inputs), target)
+    loss.backward()
+    return loss
 
 
 def parted(batch: Any, torch: Any) -> tuple[Any, Any]:

@@ -42,7 +42,7 @@ def one_batch_learnt(subject: Subject) -> Answer:
     """Steps on one batch, on a copy: with the given optimizer, and with ours at two rates."""
     question = "one batch is learnt"
     held: Pass | None = subject.memory.get("pass")
-    if held is None or not any(p.requires_grad for p in subject.given.model.parameters()):
+    if held is None or not any(p.requires_grad for p in subject.pristine[0].parameters()):
         return Answer(question, None, "there is nothing to train")
     try:
         own = tried(subject, None) if subject.given.optimizer is not None else None
@@ -120,10 +120,12 @@ def without_decay(subject: Subject) -> float:
 
 def not_learnt(subject: Subject, held: Pass, best: Tried) -> list[Finding]:
     """Not with any rate, though there are parameters enough: what do the scales and gradients say?"""
-    base, count = subject.memory.get("base"), sum(p.numel() for p in subject.given.model.parameters() if p.requires_grad)
+    base, count = subject.memory.get("base"), sum(p.numel() for p in subject.pristine[0].parameters() if p.requires_grad)
     floor = min(base, best.losses[0]) if base is not None else best.losses[0]
     if count < 4 * subject.rows or not best.broke and min(best.losses[-3:]) < 0.9 * floor or not best.losses[0] > 0:
         return []
+    if not best.broke and best.losses[-1] < 0.95 * best.losses[3 * len(best.losses) // 4]:
+        return []  # it is on its way
     numbers: list[Any] = [
         (f"least loss in {len(best.losses)} steps on one batch", min(best.losses), f"well below {floor:.4g}"),
         ("parameters", count, "enough"),

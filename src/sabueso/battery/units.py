@@ -147,7 +147,7 @@ def weights_scaled(subject: Subject) -> Answer:
     question = "initial weights have a usual scale"
     held: Pass | None = subject.memory.get("pass")
     rates = {}
-    for name, p in subject.given.model.named_parameters():
+    for name, p in subject.pristine[0].named_parameters():
         if p.dim() >= 2 and p.is_floating_point() and p.requires_grad and "embed" not in name.lower() and "pos" not in name.lower() and p[0].numel() > 1:
             rates[name] = float(p.detach().float().std()) * math.sqrt(p[0].numel())
     large = {n: r for n, r in rates.items() if r > 15}

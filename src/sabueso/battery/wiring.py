@@ -86,7 +86,9 @@ def frozen(held: Pass, named: list[Any]) -> list[Finding]:
         return []
     order = [n for op in held.tape for n in sorted(op.parameters)]
     last = max(still, key=lambda n: order.index(n) if n in order else -1)
-    behind = not free or all(order.index(n) < order.index(last) for n in free if n in order and last in order)
+    met = next((op for op in held.tape if last in op.parameters), None)
+    fed = met is not None and bool(met.parameters & set(free))  # a frozen teacher beside the model is fed by nothing that learns
+    behind = not free or fed and all(order.index(n) < order.index(last) for n in free if n in order and last in order)
     if not behind:
         return [
             fault(

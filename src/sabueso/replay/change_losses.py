@@ -116,8 +116,8 @@ def over_classes(change: Any, torch: Any) -> None:
 # function -> its argument kept where it has a value and a finite slope
 EDGES: dict[str, Callable[[Any], Any]] = {
     "log": lambda x: x.clamp(min=1e-7), "log2": lambda x: x.clamp(min=1e-7), "log10": lambda x: x.clamp(min=1e-7), "log1p": lambda x: x.clamp(min=-1 + 1e-7),
-    "sqrt": lambda x: x.clamp(min=1e-12), "rsqrt": lambda x: x.clamp(min=1e-12), "exp": lambda x: x.clamp(max=80.0), "acos": lambda x: x.clamp(-1 + 1e-6, 1 - 1e-6),
-    "asin": lambda x: x.clamp(-1 + 1e-6, 1 - 1e-6), "reciprocal": lambda x: away_from_zero(x),
+    "sqrt": lambda x: x.clamp(min=1e-12), "rsqrt": lambda x: x.clamp(min=1e-12), "exp": lambda x: x.clamp(max=80.0),
+    "acos": lambda x: x.clamp(-1 + 1e-6, 1 - 1e-6), "asin": lambda x: x.clamp(-1 + 1e-6, 1 - 1e-6), "reciprocal": lambda x: away_from_zero(x),
 }  # fmt: skip
 
 

@@ -62,10 +62,21 @@ def clipped(change: Any, torch: Any) -> None:
 def cleared(change: Any, torch: Any) -> None:
     """No gradient outlives its step."""
 
+    def before(optimizer: Any, args: Any, kwargs: Any) -> Any:
+        if len(args) < 2 or not callable(args[1]):
+            return None
+
+        def closure() -> Any:
+            optimizer.zero_grad()
+            return args[1]()
+
+        return (args[0], closure, *args[2:]), kwargs
+
     def after(optimizer: Any, args: Any, kwargs: Any) -> None:
         optimizer.zero_grad()
         change.applied()
 
+    hooks(torch).register_optimizer_step_pre_hook(before)
     hooks(torch).register_optimizer_step_post_hook(after)
 
 
