@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import io
 import json
 import sqlite3
 from pathlib import Path
@@ -19,6 +20,7 @@ from programs import sabueso as command
 
 import sabueso
 from sabueso import drift
+from sabueso.commands.data import Progress
 from sabueso.data import reading
 from sabueso.data.plans import plan_of, whole_of
 from sabueso.data.reading import Reader
@@ -327,3 +329,40 @@ def test_command(tmp_path: Path) -> None:
     assert told["run"]["tables"][1] == {"role": "test", "table": "test.parquet", "rows": 400, "columns": 7}
     missing = command("check", "--train", "nothing.parquet", cwd=tmp_path)
     assert missing.returncode == 2 and missing.stderr.count("\n") == 1
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_progress_only_on_a_terminal_and_only_of_long_work() -> None:
+    now = [0.0]
+    for out, seen in ((Terminal(), True), (io.StringIO(), False)):
+        live = Progress(out, lambda: now[0])
+        live.say("reading train")
+        assert not out.getvalue()
+        now[0] += 5
+        live.say("counting train")
+        live.end()
+        assert ("counting train" in out.getvalue()) is seen and (not seen or out.getvalue().endswith("\r\x1b[2K"))
+
+
+MAKERS: list[Any] = [
+    lambda g, n: g.normal(size=n), lambda g, n: g.integers(-5, 5, n), lambda g, n: np.full(n, np.nan), lambda g, n: [None] * n,
+    lambda g, n: g.choice(np.array(["a", "b", None, ""], object), n), lambda g, n: [f"id{i}" for i in range(n)], lambda g, n: g.random(n) < 0.5,
+    lambda g, n: pd.Timestamp("2020-01-01") + pd.to_timedelta(g.integers(0, 10**6, n), unit="s"), lambda g, n: [[1] * (i % 3) for i in range(n)],
+    lambda g, n: g.choice(np.array([1, "x", None, 2.5], object), n), lambda g, n: g.choice([np.inf, -np.inf, 1.0, np.nan], n),
+    lambda g, n: [decimal.Decimal(f"{x:.2f}") if x > 0.2 else None for x in g.random(n)], lambda g, n: g.normal(size=n) * 1e300,
+    lambda g, n: [f"{x:.2f} kg" if x > 0.1 else "n/a" for x in g.random(n)], lambda g, n: g.integers(0, 2**63 - 1, n), lambda g, n: np.full(n, 7),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_random_tables_are_no_error(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(seed)
+    monkeypatch.setattr(reading, "CELLS", 0 if seed % 2 else 10**9)
+    kinds = rng.integers(0, len(MAKERS), 5)
+    train, test = (pd.DataFrame({f"c{j}": MAKERS[k](rng, n) for j, k in enumerate(kinds)}) for n in (int(rng.choice([2, 120, 700])), int(rng.choice([1, 60]))))
+    target, time, group = (str(c) if rng.random() < 0.6 else None for c in rng.choice(train.columns, 3))
+    assert not sabueso.check_data(train, test=test, target=target, time=time, group=group).own_errors

@@ -112,7 +112,8 @@ def _moments(a: Profile, b: Profile) -> tuple[float | None, float | None]:
         return (b.mean, b.sd) if a.mean is None else (a.mean, a.sd)
     n = a.valid + b.valid
     delta = b.mean - a.mean
-    squares = (a.sd or 0.0) ** 2 * a.valid + (b.sd or 0.0) ** 2 * b.valid + delta**2 * a.valid * b.valid / n
+    square = lambda x: x * x  # noqa: E731 (a power overflows with an error, a product to infinity)
+    squares = square(a.sd or 0.0) * a.valid + square(b.sd or 0.0) * b.valid + square(delta) * a.valid * b.valid / n
     return a.mean + delta * b.valid / n, (squares / n) ** 0.5
 
 
