@@ -149,7 +149,8 @@ def behind(training: Training, learnable: Iterable[Fact], least: float = 0.15) -
     """A training that ends well behind what the nearest of its own rows tell of the targets."""
     learnt = training.learnt
     for fact in learnable:
-        if fact["function"] != training.function or learnt is None or not fact["share"] - learnt >= least or training.baseline is None:
+        inside = training.steps[0] <= (fact.place.step or 0) <= training.steps[-1]
+        if not inside or fact["function"] != training.function or learnt is None or not fact["share"] - learnt >= least or training.baseline is None:
             continue
         reach = training.baseline * (1 - fact["share"])
         says = f"the loss ends at {training.last:.4g}, though the {fact['neighbours']} nearest rows of the training data alone would reach {reach:.4g}"
@@ -168,6 +169,12 @@ def harmed(train_loss: Iterable[Series], targets: Iterable[Fact] | None, least: 
         return ("share of the loss of the best constant answer that training got rid of", round(known[0].learnt or 0.0, 3), "most of it")
     broken = harm(runs[0])
     return broken.evidence[0] if broken is not None else None
+
+
+def saturated(series: Iterable[Series], most: float = 0.9) -> tuple[str, Any, Any] | None:
+    """Values at the ends of a bounded activation from the first step on: what was given is more than the layers can take."""
+    high = [s for s in series if len(s) and float(s.values[0]) >= most]
+    return (f"share of the values of {high[0].place.module} that are saturated at the first step", float(high[0].values[0]), "below 0.1") if high else None
 
 
 def jump(training: Training, times: float = 20.0) -> int | None:

@@ -87,7 +87,9 @@ class Graph:
             return
         self.line = here()
         held = {id(p) for h in self.watch.optimizers.values() for p in h.parameters}
+        some = False
         for variable in leaves(tensors):
+            some = some or id(variable) in held or isinstance(variable, torch.nn.Parameter)
             self.reached.add(id(variable))
             if id(variable) not in held and isinstance(variable, torch.nn.Parameter):
                 self.unheld[id(variable)] = (weakref.ref(variable), self.line)
@@ -98,7 +100,8 @@ class Graph:
             self.before.setdefault(id(reference()), sample(reference()))
         for tensor in tensors:
             made = self.trace.of(tensor) if torch.is_tensor(tensor) else None
-            if torch.is_tensor(tensor) and tensor.grad_fn is None and self.called:
+            behind = made is not None and not some and any(m.cut is m and m.op == "detach" for m in made.ancestors())
+            if torch.is_tensor(tensor) and (tensor.grad_fn is None or behind) and self.called:
                 self.cut_off(tensor, made)
             if made is None:
                 continue

@@ -32,6 +32,8 @@ class Neighbours:
         self.inputs: Any = None
         self.function, self.line = "", None
         self.rows: dict[bytes, tuple[np.ndarray, np.ndarray]] = {}
+        self.step = 0  # at which the first rows were taken
+        self.closed = False  # another training has begun: its targets may be others
 
     def forward(self, root: Any, inputs: Any, outputs: Any) -> None:
         """What the model was given."""
@@ -44,7 +46,7 @@ class Neighbours:
         """What it should have answered."""
         inputs, self.inputs = self.inputs, None
         line: Line | None = call.made.line
-        if inputs is None or self.watch.evaluating or len(self.rows) >= MOST_ROWS or call.function not in CLASSES | BINARY | SQUARES:
+        if inputs is None or self.watch.evaluating or self.closed or len(self.rows) >= MOST_ROWS or call.function not in CLASSES | BINARY | SQUARES:
             return
         target, rows = call.target, inputs.shape[0]
         if self.function and (self.function, self.line) != (call.function, line) or not is_plain(target) or target.requires_grad:
@@ -53,11 +55,16 @@ class Neighbours:
             return
         if call.function in CLASSES and (target.is_floating_point() or target.dim() > 1) or call.value["weights"]:
             return
-        self.function, self.line = call.function, line
+        if not self.function:
+            self.function, self.line, self.step = call.function, line, self.watch.step
         step = max(1, rows // MOST_ROWS)
         given, wanted = inputs[::step].reshape(-1, inputs[0].numel()).numpy(), target.detach()[::step].reshape(len(inputs[::step]), -1).numpy()
         for x, y in zip(given[:MOST_ROWS], wanted[:MOST_ROWS], strict=False):
             self.rows.setdefault(x.tobytes(), (x.copy(), y.astype(np.float64)))
+
+    def begins(self, held: Any) -> None:
+        """A new optimizer."""
+        self.closed = self.closed or bool(self.rows)
 
     def clear(self) -> None:
         self.inputs = None
@@ -77,7 +84,7 @@ class Neighbours:
         share = of_classes(y[:, 0].astype(int), near) if binary or self.function in CLASSES else of_numbers(y, near)
         if share is not None:
             value = {"function": self.function, "rows": len(x), "width": x.shape[1], "share": share, "neighbours": NEAR}
-            self.recorder.fact("learnable", value, stage="train", **(self.line.place if self.line else {}))
+            self.recorder.fact("learnable", value, stage="train", step=self.step, **(self.line.place if self.line else {}))
 
 
 def of_classes(y: np.ndarray, near: np.ndarray) -> float | None:
@@ -108,5 +115,6 @@ def install(watch: Watch) -> None:
     neighbours = Neighbours(watch)
     watch.hang("on_forward", PART, neighbours.forward)
     watch.hang("on_loss_call", PART, neighbours.loss_call)
+    watch.hang("on_optimizer", PART, neighbours.begins)
     watch.hang("on_disarm", PART, neighbours.clear)
     watch.recorder.at_exit(watch.guard(PART)(neighbours.last_words))

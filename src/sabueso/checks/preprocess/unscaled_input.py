@@ -8,7 +8,7 @@ from typing import Any
 from ...catalogue import check
 from ...events import Fact, Series
 from ...findings import Finding
-from ...learning import harmed
+from ...learning import harmed, saturated
 from ...places import Place
 
 LEADS_TO = (
@@ -17,26 +17,27 @@ LEADS_TO = (
 )  # fmt: skip
 BINARY = ("binary_cross_entropy", "binary_cross_entropy_with_logits", "binary_crossentropy")
 Settings = list[Fact] | None
+Curves = list[Series] | None
 
 
 @check(stage="preprocess", severity="error", leads_to=LEADS_TO, interventions=("inputs standardised",))
 def unscaled_input(
-    input_scale: Settings = None, loss_call: Settings = None, train_loss: list[Series] | None = None, targets: Settings = None, experiment: Settings = None
-) -> Iterator[Finding]:
+    input_scale: Settings = None, loss_call: Settings = None, train_loss: Curves = None, targets: Settings = None, experiment: Settings = None,
+    units_saturated: Curves = None,
+) -> Iterator[Finding]:  # fmt: skip
     """A network is given raw numbers of very different or very large scale.
 
     What it means
     -------------
-    Columns in the hundreds or thousands stand beside others near 1, or all values are far from 1; or raw values are the targets of a loss that
-    expects 0 to 1.
+    Columns in the thousands stand beside others near 1, or all values are far from 1; or raw values are targets of a loss that expects 0 to 1.
     Why it is bad
     -------------
-    The largest column alone decides what the first layer answers and saturates it; a binary cross-entropy on targets over 1 has no lower bound.
+    The largest column alone decides what the first layer answers; a binary cross-entropy on targets over 1 has no lower bound.
     Evidence
     --------
-    The size of the columns against that of their siblings, with the table's column whose distribution it has; the range of the targets.
-    Columns and levels are spoken of only where training got nowhere (under a fifth of the loss of the best constant answer was got rid of), or
-    where the same steps on a copy with standardised inputs go better.
+    The size of the columns against their siblings', with the table's column whose distribution it has; the range of the targets. Columns and
+    levels are spoken of only where training got nowhere (under a fifth of the best constant's loss was got rid of), a tanh or sigmoid is
+    saturated at the first step, or the same steps on a copy with standardised inputs go better.
     Remedy
     ------
     Standardise with the moments of the training part; divide pictures by their highest value.
@@ -79,16 +80,15 @@ def unscaled_input(
     """
     yield from of_targets(loss_call or [])
     tried = next((e for e in experiment or () if e["change"] == "inputs standardised"), None)
-    numbers = harmed(train_loss or (), targets)
+    numbers = harmed(train_loss or (), targets) or saturated(units_saturated or [])
     told, helps = set(), bool(tried and tried["helps"])
     for fact in input_scale or ():
         if fact["model"] in told or (numbers is None and not helps) or (tried is not None and not helps):
             continue
         columns = fact["columns"]
-        if not columns and fact["level"] < 30.0:
-            continue
-        told.add(fact["model"])
-        yield of_columns(fact, columns, numbers, tried) if columns else of_level(fact, numbers, tried)
+        if columns or fact["level"] >= 30.0:
+            told.add(fact["model"])
+            yield of_columns(fact, columns, numbers, tried) if columns else of_level(fact, numbers, tried)
 
 
 def proof(numbers: Any, tried: Fact | None) -> tuple[list[Any], dict[str, Any] | None]:

@@ -17,7 +17,14 @@ LEADS_TO = ("not-learning", "saturated-units", "vanishing-gradient", "exploding-
 
 @check(stage="train", severity="error", leads_to=LEADS_TO, interventions=("layers initialised anew",))
 def bad_init(
-    initial_weights: list[Fact], train_loss: list[Series], targets: list[Fact] = None, *, wide: float = 5.0, narrow: float = 0.02, off: float = 5.0
+    initial_weights: list[Fact],
+    train_loss: list[Series],
+    targets: list[Fact] = None,
+    recurrence: list[Fact] = None,
+    *,
+    wide: float = 5.0,
+    narrow: float = 0.02,
+    off: float = 5.0,
 ) -> Iterator[Finding]:
     """Weights begin far too large or far too small for the number of inputs that they sum over.
 
@@ -32,7 +39,7 @@ def bad_init(
     --------
     Spread times the root of the number of inputs (torch's own start gives 0.58, He 1.41, Glorot about 1): five or more in the median over
     the weight matrices, and a first loss of five times that of the best constant or more; or 0.02 and less, and a training that ends no
-    better than the best constant. Neither alone is a fault.
+    better than the best constant; or five and more in the matrix of a recurrence alone, in a harmed training. None alone is a fault.
     Remedy
     ------
     torch.nn.init.kaiming_normal_ (ReLU) or xavier_normal_ (tanh), or multiply by (2 / inputs) ** 0.5.
@@ -90,8 +97,12 @@ def bad_init(
             says = f"{p['path']} begins {worst:.3g} times as wide as its inputs allow: the first loss is {first:.4g}"
             says += f", the best constant has {training.baseline:.3g}"
             ends: tuple[str, Any, Any] = ("loss at the first step", first, f"about {training.baseline:.3g}")
+        elif (again := applied_again(gains, recurrence or [], wide)) is not None and (wrong := harm(training)) is not None:
+            worst, p = again
+            says = f"{p['path']}, which is applied to its own result again and again, begins {worst:.3g} times as wide as its inputs allow: {wrong.says}"
+            ends = wrong.evidence[0]
         elif middle <= narrow and (wrong := harm(training)) is not None:
-            worst, p = min(gains, key=lambda g: g[0])
+            worst, p = next(g for g in gains if g[0] <= narrow)
             says = f"{p['path']} begins at {worst:.3g} of the width that its inputs ask for: {wrong.says}"
             ends = wrong.evidence[0]
         else:
@@ -106,6 +117,12 @@ def bad_init(
         remedy = f"multiply the initial {p['path']} by {(2 / fan) ** 0.5 / max(p['std'], 1e-12):.3g}, or use torch.nn.init.kaiming_normal_"
         yield Finding(says, place, evidence, remedy, confidence=0.92)
         return
+
+
+def applied_again(gains: list[tuple[float, dict[str, Any]]], recurrence: list[Fact], wide: float) -> tuple[float, dict[str, Any]] | None:
+    """The matrix of a recurrence, where that one is too wide whatever the others are."""
+    paths = {f.get("parameter") for f in recurrence}
+    return next((g for g in gains if g[0] >= wide and g[1]["path"] in paths), None)
 
 
 def gains_of(began: Fact) -> list[tuple[float, dict[str, Any]]]:

@@ -26,7 +26,7 @@ class Unfit:
     confidence: float
 
 
-@check(stage="train", severity="error", leads_to=("not-learning", "underfitting", "misleading-metric", "learning-rate-too-low"))
+@check(stage="train", severity="error", leads_to=("not-learning", "underfitting", "misleading-metric", "learning-rate-too-low", "nonfinite-loss"))
 def wrong_loss(loss_call: list[Fact], evaluation: list[Fact] = None, *, least: int = 2) -> Iterator[Finding]:
     """The loss is made for another kind of target.
 
