@@ -14,7 +14,7 @@ from . import agreement, authorship, summarise
 from .pairs import Held, at_hand
 from .recorder import Recorder
 
-MOST_VALUES = 6_000_000  # of an array
+MOST_VALUES = 3_000_000  # of an array
 MOST_ARRAYS = 12
 LEAST_ROWS = 100
 NEVER = 0.12  # above chance: labels that tell nothing of their neighbours
