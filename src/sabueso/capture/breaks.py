@@ -167,9 +167,9 @@ def units(numbers: dict[str, np.ndarray], levels: dict[str, np.ndarray], y: np.n
         if not np.isfinite(v).all() or len(np.unique(v)) < 20:
             continue
         since = _since(v)
-        for odd, by in ([(since, "")] if since is not None else []) + list(odd_groups.candidates(v, groups or {})):
+        for odd, by in ([(since, "")] if since is not None else []) + list(odd_groups.candidates(v, groups or {}, levels)):
             found = odd_groups.unit_of(v, odd, name)
-            if found is None:
+            if found is None or by != "" and not odd_groups.beyond_doubt(found, v, odd, name):
                 continue
             tens = by != "" and any(abs(np.log10(found.factor)) == k for k in (1, 2, 3))  # groups may well differ tenfold; that they do so from a row on is odd
             fits = _tried(numbers, levels, y, {**numbers, name: np.where(odd, (v - found.offset) / found.factor, v)}, 0.7 if tens else 0.9)

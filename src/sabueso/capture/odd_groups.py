@@ -93,16 +93,38 @@ def _corr(a: np.ndarray, b: np.ndarray) -> float:
     return float(np.corrcoef(a, b)[0, 1]) if a.std() > 0 and b.std() > 0 else 0.0
 
 
-def candidates(values: np.ndarray, groups: dict[str, np.ndarray]) -> Iterator[tuple[np.ndarray, str | None]]:
-    """Rows that may hold a column in another unit: those of one group, and those of the smaller of two clusters of values."""
+def candidates(values: np.ndarray, groups: dict[str, np.ndarray], inputs: dict[str, np.ndarray]) -> Iterator[tuple[np.ndarray, str | None]]:
+    """Rows that may hold a column in another unit: those of one group, and those of the smaller of two clusters of values.
+
+    Groups that the model is told of are left out: two kinds of things may well differ by any factor.
+    """
     for by, codes in groups.items():
+        if by in inputs:
+            continue
         for c in range(codes.max() + 1):
             odd = codes == c
             if LEAST <= odd.sum() <= 0.5 * len(values):
                 yield odd, by
     apart = cluster(values)
-    if apart is not None:
+    if apart is not None and not any(_pure(apart, codes) > 0.95 for codes in inputs.values()):
         yield apart, None
+
+
+def _pure(part: np.ndarray, codes: np.ndarray) -> float:
+    """Share of rows on the side of the part that most rows of their level are on."""
+    inside, all_of = np.bincount(codes, weights=part), np.bincount(codes)
+    return float(np.maximum(inside, all_of - inside).sum() / len(codes))
+
+
+def beyond_doubt(found: shifts.Rescaled, values: np.ndarray, odd: np.ndarray, name: str) -> bool:
+    """Is a group's unit one of the common pairs (or named like the column), met closely? Groups differ by chance by many a factor."""
+    factor = max(found.factor, 1 / found.factor)
+    if found.offset:
+        return found.misfit < 0.1
+    named = bool(name) and name.lower() in found.unit.lower()
+    now = float(np.median(values[odd]) / np.median(values[~odd]))
+    off = abs(np.log(max(now, 1 / now) / factor))
+    return found.misfit < 0.2 and off < 0.04 and (named or any(abs(factor - u) < 1e-6 * u for u in (*shifts.COMMON, *shifts.TENS)))
 
 
 def cluster(values: np.ndarray) -> np.ndarray | None:

@@ -228,6 +228,8 @@ def _renamed_group(whole: Whole, features: Any, codes: np.ndarray) -> dict[str, 
     x: np.ndarray | None = None
     for by, groups in breaks.levels_of({**whole.beside, **whole.columns}).items():
         sizes = np.bincount(groups)
+        if by in whole.columns and codes.max() == 1:
+            continue  # an input that turns a yes or no round may be just what the model is to learn
         if len(sizes) < 2 or len(sizes) > 12 or by == whole.y_name or (sizes[sizes > 0] < agreement.LEAST).sum() > len(sizes) // 2:
             continue
         x = features(agreement.looked_at(len(codes))) if x is None else x

@@ -12,7 +12,20 @@ from ...capture.recorder import Recorder
 from .estimators import Estimators
 
 LIBRARIES = ("sklearn.base",)
-PROVIDES = ("column", "correlation", "row_use", "row_mismatch", "tell", "window", "choice", "groups_shared", "held_out", "counterfactual", "near_copies", "chosen")
+PROVIDES = (
+    "column",
+    "correlation",
+    "row_use",
+    "row_mismatch",
+    "tell",
+    "window",
+    "choice",
+    "groups_shared",
+    "held_out",
+    "counterfactual",
+    "near_copies",
+    "chosen",
+)
 
 
 def install(recorder: Recorder) -> Callable[[], None]:
