@@ -28,6 +28,8 @@ WINDOW_COST, OPERATION_COST = 2e-4, 2e-5  # seconds, measured on one core
 CALLS = 3  # model calls seen in a window
 LONGEST = 0.5  # seconds that a window without a model call may stay open
 MOST_FACTS = 60
+MOST_MET = 2000
+DROPS = frozenset({"dropout", "alpha_dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout"})
 METRICS = frozenset({"argmax", "eq", "ne", "round", "topk", "gt", "ge", "lt", "le", "max", "numpy", "tolist", "item"})
 
 
@@ -50,6 +52,8 @@ class Evaluation:
         self._loader: Any = None
         self.used: list[dict[str, Any]] = []
         self.inputs: dict[int, int] = {}
+        self.met: dict[int, int] = {}  # how often the same rows were judged, over all windows
+        self.drops: Line | None = None  # where dropout by function was at work in this call of a model
         self.budget = Budget(watch.recorder.budget)
 
     # ---- windows
@@ -137,6 +141,7 @@ class Evaluation:
         self.calls += 1
         source = fingerprint(inputs[0]) if inputs else 0
         self.inputs[source] = self.inputs.get(source, 0) + 1
+        self.met[source] = self.met.get(source, 0) + 1 if len(self.met) < MOST_MET else 1
         if self.facts < MOST_FACTS and outputs:
             self.facts += 1
             line = here()
@@ -145,8 +150,9 @@ class Evaluation:
                      "rows": inputs[0].shape[0] if inputs and inputs[0].dim() else None, "step": self.watch.step, "backwards": self.watch.backwards,
                      "training_batch": bool(source and source in self.batches), "metrics": [], "at": line.told if line else None,
                      "window": [*(self.key[1].told if self.key[1] else [])], "repeats": 0, "source": source,
-                     "out": [id(self.trace.of(outputs[0]))]}  # fmt: skip
+                     "out": [id(self.trace.of(outputs[0]))], "drops": self.drops.told if self.drops and not flags["dropouts"] else None}  # fmt: skip
             self.used.append(value)
+        self.drops = None
         if self.calls >= CALLS and not (self.used and not self.used[-1]["metrics"]):
             self.close()
         elif self.calls > 2 * CALLS:
@@ -154,6 +160,8 @@ class Evaluation:
 
     def operation(self, name: str, func: Any, args: Any, kwargs: Any, result: Any, outputs: list[Any]) -> None:
         """What becomes of a prediction: is it compared, counted, put into a loss?"""
+        if self.watch.evaluating and name in DROPS and kwargs.get("training", True) and kwargs.get("p", 0.5) and self.trace.stack:
+            self.drops = self.drops or here()
         if not self.watch.evaluating or not self.used:
             return
         if time.perf_counter() - self.since > LONGEST and not self.trace.stack:
@@ -169,7 +177,8 @@ class Evaluation:
 
     def tell(self, value: dict[str, Any]) -> None:
         """The fact `evaluation`."""
-        value["repeats"] = self.inputs.get(value.pop("source"), 1)
+        source = value.pop("source")
+        value["repeats"], value["met"] = self.inputs.get(source, 1), self.met.get(source, 1)
         value.pop("out")
         at = value.pop("at")
         place = {"file": at[0], "line": at[1]} if at else {}
@@ -223,6 +232,7 @@ def install(watch: Watch) -> None:
     """Patch what turns gradients off, and hang on what ends a window."""
     evaluation = Evaluation(watch)
     watch.parts["evaluation"] = evaluation
+    watch.recorder.at_exit(watch.guard(PART)(evaluation.close))
     for owner in (torch.no_grad, torch.inference_mode):
         watch.around(PART, owner, "__enter__", None, lambda token, result, args, kwargs: evaluation.no_grad(args, kwargs))
         watch.around(PART, owner, "__exit__", evaluation.no_grad_ended)

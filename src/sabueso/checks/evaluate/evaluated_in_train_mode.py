@@ -71,6 +71,7 @@ def evaluated_in_train_mode(evaluation: list[Fact], train_loss: list[Series] | N
     for fact in evaluation:
         if (not fact["grad"] or fact["why"] == "loader") and fact["metrics"] and not fact["training_batch"]:
             by_line[fact.process, fact["model"], fact.place.file, fact.place.line].append(fact)
+    yield from dropped_by_function(evaluation)
     told = set()
     for (process, model, file, line), facts in by_line.items():
         live = [f for f in facts if f["training"] and f["live"] and f["repeats"] < 3]
@@ -100,3 +101,20 @@ def at_the_end(live: list[Fact], train_loss: list[Series]) -> bool:
     last = max((int(s.steps[-1]) for s in train_loss if len(s)), default=0)
     done = [f for f in live if last and (f.place.step or 0) > last and "eval" not in f["lines"] and f["repeats"] == 1 and (f["rows"] or 0) >= 8]
     return bool(done) and any({"argmax", "eq", "round"} & set(f["metrics"]) for f in done)
+
+
+def dropped_by_function(evaluation: list[Fact]) -> Iterator[Finding]:
+    """A model in eval mode whose own dropout asks no mode. Rows judged again and again are sampling by design (Monte Carlo dropout)."""
+    facts = [f for f in evaluation if f.get("drops") and not f["training"] and not f["grad"] and f["metrics"]]
+    if not facts or any(f["repeats"] > 2 or f["met"] > 2 and len({g.place.step for g in facts}) < f["met"] for f in facts):
+        return
+    fact = facts[0]
+    file, line = fact["drops"]
+    yield Finding(
+        says=f"`{fact['model']}` is in eval mode, but the dropout in line {line} is told no mode: it drops in evaluation too",
+        place=Place(stage="evaluate", file=file, line=line, step=fact.place.step, module=fact["model"]),
+        evidence=[("evaluations in which it dropped", len(facts), 0), ("mode of the model", "eval", "eval")],
+        remedy=f"give it the mode in line {line}: `training=self.training`, or use torch.nn.Dropout",
+        confidence=0.93,
+        verified="fact",
+    )
