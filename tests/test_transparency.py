@@ -11,7 +11,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from programs import diagnosed, sabueso
+from programs import diagnosed, sabueso, watched
 
 import sabueso as package
 
@@ -308,3 +308,37 @@ def test_traceback_of_a_crash_in_a_watched_step_is_the_same(case: str, tmp_path:
     seen = sabueso("run", "crash.py", cwd=tmp_path)
     assert bare.returncode == seen.returncode == 1
     assert seen.stderr.startswith(bare.stderr), seen.stderr
+
+
+CHECKPOINTED = """
+import torch
+from pathlib import Path
+from sklearn.datasets import load_digits
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+
+torch.manual_seed(7)
+digits = load_digits()
+order = torch.randperm(len(digits.target))
+x, y = (torch.tensor(digits.data, dtype=torch.float32) / 16)[order], torch.tensor(digits.target)[order]
+x, y, xt, yt = x[:1400], y[:1400], x[1400:], y[1400:]
+blocks, head = nn.ModuleList(nn.Sequential(nn.Linear(64, 64), nn.GELU()) for _ in range(3)), nn.Linear(64, 10)
+opt = torch.optim.Adam([*blocks.parameters(), *head.parameters()], lr=2e-3)
+for ids in torch.randperm(len(x)).split(64):
+    h = x[ids]
+    for b in blocks:
+        h = checkpoint(b, h, use_reentrant=False)
+    loss = nn.functional.cross_entropy(head(h), y[ids])
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+Path("done").touch()
+"""
+
+
+def test_no_operation_of_ours_is_part_of_the_programs_graph(tmp_path: Path) -> None:
+    """Checkpointing counts the tensors that forward and recomputation save: one of ours among them would end the program."""
+    (tmp_path / "program.py").write_text(CHECKPOINTED)
+    diagnosis = watched(tmp_path / "program.py")
+    assert (tmp_path / "done").exists()
+    assert not diagnosis["own_errors"]

@@ -368,6 +368,7 @@ def probe_of(x: Any) -> np.ndarray | None:
     if shape is None or hasattr(x, "tocsr") or isinstance(x, (list, tuple)):
         return None
     rows = spaced(shape[0], 4)
+    x = x.detach() if hasattr(x, "detach") else x  # to choose rows of what has a gradient is an operation of the program's graph
     try:
         part = x.iloc[rows] if hasattr(x, "iloc") else x[rows]
     except Exception:
