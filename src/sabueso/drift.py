@@ -68,6 +68,13 @@ def numbers(reference: Sequence[float], current: Sequence[float], least: float =
     return Moved(beyond(least), math.sqrt(max(0.0, square)), [float(d) for d in parts], beyond(noise(least)), square)
 
 
+def effect(reference: Sequence[float], current: Sequence[float]) -> float:
+    """The effect of `numbers` alone: no tail of a distribution is worked out for it."""
+    parts, _, df, n, m = _components(np.asarray(reference, float), np.asarray(current, float))
+    weight = n * m / (n + m) if df else 1.0
+    return math.sqrt(max(0.0, float((parts * parts * weight).sum() - len(parts)) / weight)) if df else 0.0
+
+
 def noise(least: float) -> float:
     """What of the least effect is noise: the wobble that was learnt, none of what is merely too little to act on."""
     return least if least > LEAST else 0.0

@@ -140,7 +140,7 @@ def _numbers(ref: Reference, column: np.ndarray, rows: np.ndarray) -> dict[str, 
         return told if notable else None
     at_edge = np.searchsorted(ref.inner, good, side="left")
     told["ref_counts"], told["cur_counts"] = drift.count(ref.stock, ref.inner).tolist(), np.bincount(at_edge, minlength=len(ref.inner) + 1).tolist()
-    effect = drift.numbers(told["ref_counts"], told["cur_counts"]).effect
+    effect = drift.effect(told["ref_counts"], told["cur_counts"])
     moved = split(at_edge / max(len(ref.inner), 1) if len(ref.inner) else np.sign(good - ref.mean), 0.5)
     beyond = (good < ref.low) | (good > ref.high)
     if not (notable or effect >= 0.1 or moved is not None or int(beyond.sum()) > 0.005 * len(good)):

@@ -17,6 +17,7 @@ import numpy as np
 from .. import drift
 from .clock import links_of, offsets_now
 from .columns import Reference, beside, columns, names_of, positions, reference
+from .lineage.fingerprints import spaced
 from .moments import look
 from .naming import names_by_value
 from .order import order_of
@@ -331,7 +332,8 @@ class Flow:
         if before is None or not len(before.columns) == len(model.columns) == len(got) or any(r.text for r in [*before.columns, *model.columns]):
             return None
         kept = [c[np.isfinite(c)] if c.dtype.kind == "f" else c for c in got]
-        own, raw = ([drift.numbers(drift.count(r.stock, r.inner), drift.count(c, r.inner)).effect for r, c in zip(refs, kept)]
+        some = spaced(len(kept), 12)  # columns: a step that is left out shows in all of them
+        own, raw = ([drift.effect(drift.count(refs[j].stock, refs[j].inner), drift.count(kept[j], refs[j].inner)) for j in some]
                     for refs in (model.columns, before.columns))  # fmt: skip
         return {"class": before.cls, "file": before.file, "line": before.line, "effect": float(np.mean(own)), "effect_before": float(np.mean(raw))}
 
