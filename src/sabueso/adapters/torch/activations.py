@@ -18,6 +18,8 @@ LINEAR = frozenset({"linear", "addmm", "matmul", "mm", "bmm", "conv1d", "conv2d"
 # what leaves a linear map linear: nothing between two linear layers but these means that one layer would do
 TRANSPARENT = frozenset({"view", "reshape", "flatten", "squeeze", "unsqueeze", "contiguous", "to", "dropout", "identity", "add", "radd", "T", "mT",
                          "transpose", "permute", "Flatten", "Dropout", "Identity", "Unflatten", "clone"})  # fmt: skip
+PRODUCTS = frozenset({"matmul", "__matmul__", "__rmatmul__", "bmm", "baddbmm", "einsum", "mul", "__mul__", "__rmul__", "multiply", "mul_", "__imul__",
+                      "scaled_dot_product_attention"})  # fmt: skip
 NORMS = ("BatchNorm", "SyncBatchNorm")
 EDGE = 0.01  # of the range from its end: there the slope of tanh is below 4 % of its largest, that of a sigmoid below 4 %
 ROWS = 2048  # of a batch (rows, or rows times places) that are read
@@ -33,6 +35,7 @@ class Activations:
         self.numbers: dict[Any, dict[str, int | None]] = {}
         self.pairs: list[tuple[int, float]] = []
         self.norms: dict[str, int] = {}
+        self.chains: list[tuple[Made, Made]] = []  # linear maps fed by linear maps, until the forward pass is done
 
     @property
     def on(self) -> bool:
@@ -96,14 +99,25 @@ class Activations:
         self.put(numbers, values)
 
     def linear(self, output: Any) -> None:
-        """Fact linear_chain: a linear map whose input is another one's output, with nothing between that bends it."""
+        """A linear map whose input is another one's output, with nothing between that bends it."""
         made = self.watch.parts["trace"].of(output)
         below = straight(made) if made is not None else None
         if below is None or made.module is below.module:
             return
         key = ("chain", id(made.module), id(below.module), made.line)
-        if not self.recorder.once("torch", *key):
-            return
+        if self.recorder.once("torch", *key):
+            self.chains.append((made, below))
+
+    def tell_chains(self) -> None:
+        """Those whose end is not multiplied by what else the input gives: queries, keys, values and gates bend by their product."""
+        chains, self.chains = self.chains, []
+        bent = multiplied(self.watch.parts["trace"].order) if chains else set()
+        for made, below in chains:
+            if id(made) not in bent:
+                self.chain(made, below)
+
+    def chain(self, made: Made, below: Made) -> None:
+        """Fact linear_chain."""
         value = {"module": self.label(made.module), "fed_by": self.label(below.module), "op": made.op, "width": below.shape[-1] if below.shape else None,
                  "into": made.shape[-1] if made.shape else None, "from": width_in(below), "classes": [type(below.module).__name__, type(made.module).__name__],
                  "built": [self.watch.parts["modules"].line_of(m) if m is not None else None for m in (below.module, made.module)]}  # fmt: skip
@@ -134,6 +148,7 @@ class Activations:
 
     def flush(self, *_: Any) -> None:
         """The step's backward begins: write what was read."""
+        self.tell_chains()
         if self.pairs:
             self.recorder.points(self.watch.step, self.pairs)
             self.pairs = []
@@ -195,6 +210,24 @@ def straight(made: Made) -> Made | None:
             return None
         here_ = flow(here_)
     return None
+
+
+def multiplied(order: list[Made]) -> set[int]:
+    """The linear maps whose outputs meet another one's, or what comes of the input, in a product."""
+    found: set[int] = set()
+    for made in order:
+        factors = [p for p in made.parents if p.op not in ("parameter", "leaf")]
+        if made.op not in PRODUCTS or len(factors) < 2:
+            continue
+        for p in factors:
+            here_: Made | None = p
+            for _ in range(8):
+                if here_ is None or here_.op in LINEAR:
+                    break
+                here_ = flow(here_)
+            if here_ is not None:
+                found.add(id(here_))
+    return found
 
 
 def flow(made: Made) -> Made | None:
