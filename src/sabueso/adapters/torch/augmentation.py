@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import linecache
 import random
+import re
 import sys
 from typing import Any
 
@@ -59,16 +61,18 @@ class Augmentation:
         self.done = 0
         look = self.first and get_worker_info() is not None and self.loader.get("epoch", MOST_EPOCHS) < MOST_EPOCHS
         self.first = False
-        return digests() if look else None
+        return digests(getattr(args[0], "dataset", None)) if look else None
 
     def fetched(self, before: Any, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """They are made: in a worker's first batch, which streams were drawn from, and from where to where."""
         self.indices = None
         if before is None or not self.loader.get("shuffled"):
             return
-        drawn = {k: [before[k], after] for k, after in digests().items() if after != before[k]}
+        dataset = getattr(args[0], "dataset", None)
+        drawn = {k: [before[k], after] for k, after in digests(dataset).items() if after != before.get(k, after)}
         if drawn:
-            value = {**self.loader, "worker": get_worker_info().id, "drawn": drawn, "samples": len(args[1]) if isinstance(args[1], list) else 1}
+            own = {name: set_in(holder, name) for name, (holder, _) in own_generators(dataset).items() if name in drawn}
+            value = {**self.loader, "own": own, "worker": get_worker_info().id, "drawn": drawn, "samples": len(args[1]) if isinstance(args[1], list) else 1}
             self.recorder.fact("worker_random", value)
 
     def seeded(self, name: str) -> Any:
@@ -103,11 +107,46 @@ class Augmentation:
             self.recorder.fact("sample_seed", value, file=file, line=line)
 
 
-def digests() -> dict[str, str]:
-    """What the global streams of NumPy and Python stand at."""
+def own_generators(dataset: Any) -> dict[str, tuple[Any, Any]]:
+    """Random generators that a data set, the one that it is a part of, or their transforms keep: name to (holder, generator)."""
+    found: dict[str, tuple[Any, Any]] = {}
+    holders, depth = [dataset], 0
+    while holders and depth < 8:
+        holder, depth = holders.pop(0), depth + 1
+        for name, value in list(getattr(holder, "__dict__", {}).items()):
+            if isinstance(value, (np.random.Generator, np.random.RandomState, random.Random, torch.Generator)):
+                found.setdefault(name, (holder, value))
+            elif isinstance(value, torch.utils.data.Dataset) or "transform" in name or "augment" in name:
+                holders.append(value)
+    return found
+
+
+def set_in(holder: Any, name: str) -> list[Any] | None:
+    """[file, line] at which the holder's class sets an attribute in its __init__."""
+    code = getattr(getattr(type(holder), "__init__", None), "__code__", None)
+    for line in sorted({n for *_, n in code.co_lines() if n}) if code is not None else ():
+        if re.search(rf"\.{re.escape(name)}\s*(:[^=]*)?=[^=]", linecache.getline(code.co_filename, line)):
+            return [absolute(code), line]
+    return None
+
+
+def state_of(generator: Any) -> bytes:
+    """What a generator stands at."""
+    if isinstance(generator, torch.Generator):
+        return bytes(generator.get_state().numpy().tobytes())
+    if isinstance(generator, random.Random):
+        return repr(generator.getstate()).encode()
+    state = generator.bit_generator.state if isinstance(generator, np.random.Generator) else generator.get_state(legacy=False)
+    return repr([v.tobytes() if isinstance(v, np.ndarray) else v for v in (*state["state"].values(), state.get("has_gauss"), state.get("gauss"))]).encode()
+
+
+def digests(dataset: Any = None) -> dict[str, str]:
+    """What the global streams of NumPy and Python stand at, and those that a data set keeps, by their names."""
+    found = {name: hashlib.blake2b(state_of(g), digest_size=8).hexdigest() for name, (_, g) in own_generators(dataset).items()}
     state = np.random.get_state(legacy=False)["state"]
     numpy = state["key"].tobytes() + str(state["pos"]).encode() if "key" in state else repr(state).encode()
-    return {n: hashlib.blake2b(b, digest_size=8).hexdigest() for n, b in (("numpy", numpy), ("python", repr(random.getstate()).encode()))}
+    streams = (("numpy", numpy), ("python", repr(random.getstate()).encode()))
+    return found | {n: hashlib.blake2b(b, digest_size=8).hexdigest() for n, b in streams}
 
 
 def install(watch: Watch) -> None:

@@ -60,7 +60,7 @@ def worker_seed(worker_random: list[Fact]) -> Iterator[Finding]:
     for fact in worker_random:
         loaders[fact["number"]].append(fact)
     for facts in loaders.values():
-        for stream in ("numpy", "python"):
+        for stream in dict.fromkeys(s for f in facts for s in f["drawn"]):
             drew = [(f, tuple(f["drawn"][stream])) for f in facts if stream in f["drawn"]]
             if len(drew) > 1 and len({d for _, d in drew}) < len(drew):
                 yield finding([f for f, _ in drew], stream, len({d for _, d in drew}))
@@ -71,16 +71,20 @@ def finding(facts: list[Fact], stream: str, distinct: int) -> Finding:
     """Where the seed is set, and how often the numbers repeat."""
     first, epochs = facts[0], {f["epoch"] for f in facts}
     workers = {f["worker"] for f in facts}
-    name = "np.random" if stream == "numpy" else "random"
+    own = (first.get("own") or {}).get(stream)
+    name = {"numpy": "np.random", "python": "random"}.get(stream, f"the generator `{stream}` of the data set")
     says = f"{len(facts)} workers started in {len(epochs)} epochs draw from {name} only {distinct} sequence{'s' * (distinct > 1)} of numbers"
     evidence = [
         (f"distinct sequences drawn from {name}", distinct, len(facts)),
         ("workers of the loader", len(workers), None),
         ("epochs looked at", len(epochs), None),
     ]
-    init = first.get("init")
+    init = first.get("init") if stream in ("numpy", "python") else None
     place = first.place.but(stage=None, step=None)
-    if init:
+    if stream not in ("numpy", "python"):
+        place = place.but(file=own[0], line=own[1]) if own else place
+        remedy = f"each worker gets a copy of `{stream}`, in each epoch anew: draw from torch's stream, or make it in the worker from torch.initial_seed()"
+    elif init:
         place = place.but(file=init[0], line=init[1])
         remedy = f"seed from the worker's own seed in {init[2]}: np.random.seed(torch.initial_seed() % 2**32), or leave worker_init_fn out"
     else:
