@@ -25,7 +25,9 @@ class Seeds:
     def last_words(self) -> None:
         seeded = torch.initial_seed() != self.seed
         drawn = not torch.equal(torch.default_generator.get_state(), self.state)
-        self.watch.recorder.fact("torch_seed", {"seeded": seeded, "drawn": drawn, "steps": self.watch.step, "seed": torch.initial_seed() if seeded else None}, file="", line=None)
+        self.watch.recorder.fact(
+            "torch_seed", {"seeded": seeded, "drawn": drawn, "steps": self.watch.step, "seed": torch.initial_seed() if seeded else None}, file="", line=None
+        )
 
 
 def install(watch: Watch) -> None:
