@@ -182,8 +182,9 @@ class Graph:
             rows.append(self.row(path, p, owners))
         self.departed(rows, root)
         own = {id(p) for p in root.parameters()}
+        theirs = own.union(*({id(p) for p in other.parameters()} for other in self.called.values()))  # those of another model are not hidden in this one
         hidden = [self.row(self.beside(r(), stepping) or f"(hidden) {tuple(r().shape)}", r(), owners) | {"line": line.told if line else None}
-                  for i, (r, line) in self.unheld.items() if i not in own and r() is not None][:20]  # fmt: skip
+                  for i, (r, line) in self.unheld.items() if i not in theirs and r() is not None][:20]  # fmt: skip
         self.frozen.setdefault((id(root), stepping.number), (weakref.ref(root), stepping, [r["path"] for r in rows if not r["requires_grad"]]))
         value = {"model": self.modules.label(root), "class": type(root).__name__, "optimizer": stepping.number, "steps": stepping.steps,
                  "version": version, "built": self.modules.line_of(root), "called": line.told if (line := self.call_lines.get(id(root))) else None,

@@ -78,12 +78,19 @@ def frozen_parameters(parameters: list[Fact], *, least: int = 2) -> Iterator[Fin
         idle = idle_rows(facts)
         trained = [r for r in last["rows"] if r["changed"] or r["stepped"]]
         unheld = [r for r in idle if r["requires_grad"]]
+        beside = bool(unheld) and all(r["reached"] for r in unheld) and learns_beside(last, parameters)  # another model is trained on what this one gives
         left_behind = bool(unheld) and all(f["orphans"] for f in facts)  # the optimizer holds the layers that were replaced: nothing may be trained at all
-        if last["steps"] < least or not idle or not (trained or left_behind) or harmless(unheld or idle, last["rows"]):
+        if last["steps"] < least or not idle or not (trained or left_behind or beside) or harmless(unheld or idle, last["rows"]):
             continue
         idle = unheld or idle
         frozen = [r for r in idle if not r["requires_grad"]]
         yield told(last, idle, frozen, facts[0].place.step)
+
+
+def learns_beside(fact: Fact, parameters: list[Fact]) -> bool:
+    """Does the optimizer of these steps train another model?"""
+    others = [f for f in parameters if f.process == fact.process and f["optimizer"] == fact["optimizer"] and f["model"] != fact["model"]]
+    return any(r["changed"] or r["stepped"] for f in others for r in f["rows"])
 
 
 def told(fact: Fact, idle: list[dict[str, Any]], frozen: list[dict[str, Any]], step: int | None) -> Finding:
