@@ -100,7 +100,7 @@ def target_means(hooks: Any, fit: Fit, call: Any) -> None:
     mine, judged, recorder = fit.known.table, call.known.table, hooks.recorder
     if mine is None or judged is None or fit.y is None or not recorder.wants("tell") or mine.width != judged.width:
         return
-    if not recorder.once("target mean", fit.name, mine.width, place(call.origin)[1]):
+    if not recorder.once("target mean", fit.name, mine.width, place(call.origin)[1], judged.rows):  # one line may score the training rows first
         return
     names = mine.names or names_in_sight(call.x, judged)
     used = learning.used_columns(call.owner, names, mine.width) or []
