@@ -151,8 +151,11 @@ def harm(fact: Fact, others: list[Fact], segment: Segment | None = None) -> Harm
 
 
 def outside(fact: Fact, name: str, times: float = 2.0) -> Harm | None:
-    """Are the answers off, and to one side, where a column lies outside of what was learnt, and not within it? Mere noise that grows has no side."""
-    beyond = (fact.get("truth") or {}).get("beyond")
+    """Are a stored model's answers off, and to one side, where a column lies outside of what was learnt, and not within it?
+
+    Mere noise that grows has no side. Of a model fitted in the same run this is no news: a series that wanders is told by its score.
+    """
+    beyond = (fact.get("truth") or {}).get("beyond") if fact.get("loaded") else None
     if not beyond or beyond["column"] != name or not beyond["outside"] > times * beyond["inside"]:
         return None
     one_sided = abs(beyond["bias_outside"]) > 0.7 * beyond["outside"] and abs(beyond["bias_inside"]) < 0.5 * beyond["inside"]

@@ -36,7 +36,10 @@ def order_of(references: list[Reference], columns: list[np.ndarray], notable: li
     moved = [j for j in own if best[j] != j]
     if not moved or float(sum(cost[j, j] - cost[j, best[j]] for j in moved)) < 0.3 * len(moved):
         return None
-    return {"mapping": best.tolist(), "names": [r.name for r in references], "rows": len(some[0]),
+    others = seen.copy()
+    others[own, best] = others[own, own] = -1.0
+    alone = max(float(seen[j, best[j]] - others[j].max()) for j in moved) if width > 2 else 1.0
+    return {"alone": alone, "mapping": best.tolist(), "names": [r.name for r in references], "rows": len(some[0]),
             "seen": float(seen[moved, moved].mean()), "seen_best": float(seen[moved, best[moved]].mean()),
             "effect": float(effect[moved, moved].mean()), "effect_best": float(effect[moved, best[moved]].mean()),
             "moved": [references[j].name for j in moved], "gain": [float(cost[j, j] - cost[j, best[j]]) for j in moved]}  # fmt: skip

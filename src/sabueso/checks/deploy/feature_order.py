@@ -80,7 +80,7 @@ def feature_order(
         order = fact.get("order")
         if not order:
             continue
-        strangers = order["seen_best"] - order["seen"] >= seen
+        strangers = order["seen_best"] - order["seen"] >= seen and order.get("alone", 1.0) >= 0.3  # lags of one series hold one another's values
         drifted = order["effect"] >= apart and order["effect_best"] < max(alike, 0.15 * order["effect"]) and order["rows"] >= 50
         if strangers or drifted:
             found = [order["names"][j] for j in order["mapping"]]

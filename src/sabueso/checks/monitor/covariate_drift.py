@@ -86,7 +86,7 @@ def covariate_drift(
             moved = moved_by(column, segment)
             if segment.count >= least and moved.effect >= effect and moved.p < sure:
                 found.append((moved, segment, column))
-        if not found:
+        if not found or not fact.get("loaded") and len(found) >= max(5, 0.8 * fact["width"]):  # all at once: lags of one series that wanders
             continue
         moved, segment, column = max(found, key=lambda f: f[0].effect)
         hurt = harm(fact, inputs, segment) or outside(fact, column["name"])
