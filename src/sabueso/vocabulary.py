@@ -121,6 +121,7 @@ VOCABULARY: dict[str, Term] = {
     "groups_shared": Term("fact", "", "groups that the person split by elsewhere and that stand on both sides here: column, groups, rows", "sklearn"),
     "held_out": Term("fact", "", "a part that was split off and what became of it: rows, name, line, fits and evaluations that used it", "sklearn"),
     "label_order": Term("fact", "", "labels in the order of the rows as trained or split: classes or range by part, runs, parts", "sklearn"),
+    "windows_shared": Term("fact", "", "judged windows over one series between training windows that hold the same values: rows, step, width", "sklearn"),
     "near_copies": Term("fact", "", "judged rows that training holds but for a little noise, with the same label: share, ratio of distances", "sklearn"),
     "row_mismatch": Term("fact", "", "inputs and labels of a fit come from different rows: rows, first, line of the labels, how it is known", "sklearn"),
     "row_use": Term("fact", "", "a fit and an evaluation: rows of both, those that both have, and what else learnt from the evaluation's rows", "sklearn"),

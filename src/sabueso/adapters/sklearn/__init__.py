@@ -24,6 +24,7 @@ PROVIDES = (
     "held_out",
     "counterfactual",
     "near_copies",
+    "windows_shared",
     "chosen",
 )
 

@@ -16,7 +16,7 @@ from ...capture.lineage import choices, hand_folds, sight, uses
 from ...capture.lineage.registry import Known, note_labels
 from ...capture.lineage.uses import Fit, Learner
 from ...capture.recorder import Recorder, guarded
-from . import chosen, copies, entities, grouping, learning, pairing
+from . import chosen, copies, entities, grouping, learning, overlaps, pairing
 
 FITS = ("fit", "fit_transform", "fit_predict", "partial_fit", "fit_resample")
 ANSWERS = ("predict", "predict_proba", "predict_log_proba", "decision_function", "score")
@@ -192,3 +192,4 @@ class Estimators:
                 entities.look(self, fit, call)
                 chosen.look(self, fit, call)
                 copies.look(self, fit, call, pairing.labels_in_sight)
+                overlaps.look(self, fit, call)

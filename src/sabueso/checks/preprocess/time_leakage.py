@@ -11,8 +11,8 @@ from ...findings import Finding
 
 
 @check(stage="preprocess", severity="error", leads_to=("target-leakage", "overfitting"), instead=("rows_shared",))
-def time_leakage(window: list[Fact], *, rows_shared: list[Fact] | None = None) -> Iterator[Finding]:
-    """An input of a row holds the row's own answer or later values: its window reaches into what is to be forecast.
+def time_leakage(window: list[Fact] | None = None, *, windows_shared: list[Fact] | None = None, rows_shared: list[Fact] | None = None) -> Iterator[Finding]:
+    """An input holds the row's own answer or later values, or windows over one series were split at random.
 
     What it means
     -------------
@@ -27,7 +27,8 @@ def time_leakage(window: list[Fact], *, rows_shared: list[Fact] | None = None) -
     --------
     The input equals, in at least 80 % of sampled rows and to five digits, a mean or sum of the target over a window that ends at the row itself
     or later; or of another input over a window that reaches as far ahead as the target lies (its later value, or whether it rises).
-    Windows that end before the row fit none of these.
+    Windows that end before the row fit none of these. Or: each row is the one before it moved on by a step, and half of the judged rows and more
+    have training rows on either side, which hold their values and their answers.
 
     Remedy
     ------
@@ -68,6 +69,7 @@ def time_leakage(window: list[Fact], *, rows_shared: list[Fact] | None = None) -
     Rows must follow each other as in the series; weighted windows, medians and smoothing by Fourier transforms are not recognised.
     """
     yield from comparisons.shared_times(rows_shared or ())
+    yield from cut_at_random(windows_shared or [])
     if not window:
         return
     first = min(window, key=lambda w: (w["of"] != "the target", w["length"], w["position"]))
@@ -84,3 +86,17 @@ def time_leakage(window: list[Fact], *, rows_shared: list[Fact] | None = None) -
         remedy=remedy + (", and drop the rows that have no past." if own else ", with no centring."),
         confidence=0.95, verified="fact",
     )  # fmt: skip
+
+
+def cut_at_random(facts: list[Fact]) -> Iterator[Finding]:
+    """Windows that overlap on both sides of a split."""
+    for fact in facts[:1]:
+        yield Finding(
+            says=f"the rows are windows of {fact['width']} values over one series, {fact['step']} apart, split at random: {fact['between']} of the "
+                 f"{fact['rows']} rows that {fact['model']} is judged on lie between training rows, which hold their values and answers",
+            place=fact.place.but(row=fact["row_numbers"] or None, stage="preprocess"),
+            evidence=[("judged windows with a training window just before and after", fact["between"], 0), ("rows judged", fact["rows"], None),
+                      ("values that two windows in a row share", fact["width"] - fact["step"], 0)],
+            remedy="split the series in time first (the last part for the test), then cut windows out of each part; or TimeSeriesSplit with a gap",
+            confidence=0.93, verified="fact",
+        )  # fmt: skip
