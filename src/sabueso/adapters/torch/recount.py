@@ -21,6 +21,7 @@ from .trace import is_plain, tensors_in
 from .watch import Watch
 
 PART = "recount"
+MOST_TERMS = 1_000_000  # of a loss by row that are averaged
 COMPARE = frozenset({"eq", "ne", "sub", "rsub", "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "cross_entropy", "nll_loss",
                      "binary_cross_entropy", "binary_cross_entropy_with_logits"})  # fmt: skip
 AWAY = frozenset({"numpy", "tolist", "item", "cpu"})
@@ -77,8 +78,8 @@ class Recount:
         targets = self.targets.setdefault(key, Targets(call.function, call.value, call.made.line))
         targets.add(call.prediction.detach(), call.target.detach())
         loss = call.made.ref()
-        if loss is not None and loss.numel() == 1:
-            self.calls.append((targets, call.made, float(loss.detach()) if call.mean is None else call.mean))
+        if loss is not None and (loss.numel() == 1 or targets.by_row and 0 < loss.numel() <= MOST_TERMS):
+            self.calls.append((targets, call.made, float(loss.detach().double().mean()) if call.mean is None else call.mean))
 
     def backward(self, tensors: tuple[Any, ...], _: Any) -> None:
         """Which of the calls make up this loss, and how large a part of it they are."""

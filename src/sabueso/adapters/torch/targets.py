@@ -26,7 +26,8 @@ class Targets:
     def __init__(self, function: str, call: dict[str, Any], line: Line | None) -> None:
         self.function, self.line = function, line
         self.settings = {k: call[k] for k in ("label_smoothing", "ignore_index", "beta", "delta") if call.get(k) is not None}
-        self.plain = call["reduction"] in ("mean", "scaled") and not call["weights"]
+        self.by_row = call["reduction"] == "none"  # averaged by the program or its library (Keras): known by what goes backward
+        self.plain = (self.by_row or call["reduction"] in ("mean", "scaled")) and not call["weights"]
         self.batches = self.count = 0
         self.classes: torch.Tensor | None = None
         self.sum: torch.Tensor | None = None
@@ -110,7 +111,7 @@ class Targets:
 
     def baseline(self) -> float | None:
         """Mean loss of the best prediction that knows no input; None where it can't be told."""
-        if not self.plain or not self.count:
+        if not self.plain or not self.count or self.by_row and not (self.ratios and all(abs(r - 1) < 0.02 for r in self.ratios)):
             return None
         if self.function in CLASSES and self.classes is not None:
             share = self.classes / self.classes.sum()
