@@ -49,6 +49,7 @@ class Growth:
         self.start_step = self.looks = 0
         self.next_look = FIRST
         self.seen: dict[tuple[str, int], list[tuple[int, Held]]] = {}  # (name, id) -> (step, what it held)
+        self.lines: dict[str, tuple[str, int | None]] = {}  # where each grows, as far as it was found
         self.caches: dict[str, dict[str, Any]] = {}
 
     def look(self, cpu: float) -> None:
@@ -102,6 +103,7 @@ class Growth:
             (step, before), (until, after) = history[0], history[-1]
             if after.count > before.count and len(history) >= 2 and _steady(history):
                 where = grown_at(name)
+                where = self.lines[name] = where if where[1] else self.lines.get(name, where)  # at the very end the program's modules are gone
                 holders.append({
                     "name": name, "kind": after.kind, "from": before.count, "to": after.count, "bytes": after.bytes - before.bytes,
                     "graph": after.graph, "steps": until - step, "file": where[0], "line": where[1],
@@ -236,7 +238,7 @@ def size_of(value: Any, depth: int = 0) -> int:
 
 def grown_at(name: str) -> tuple[str, int | None]:
     """The person's one line that adds to a container of that name; ("", None) where there is none or more than one."""
-    last = name.split("[")[0].split(".")[-1]
+    last, _, key = name.split(".")[-1].partition("[")
     found = []
     for module in list(sys.modules.values()):
         file = getattr(module, "__file__", None)
@@ -247,6 +249,9 @@ def grown_at(name: str) -> tuple[str, int | None]:
                 target = node.func.value
             elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
                 target = node.value
+            if key and isinstance(target, ast.Subscript):  # an entry of a dictionary or list of containers
+                told = repr(target.slice.value) if isinstance(target.slice, ast.Constant) else None
+                target = target.value if told is None or told == key.rstrip("]") else None
             if (isinstance(target, ast.Name) and target.id == last) or (isinstance(target, ast.Attribute) and target.attr == last):
                 found.append((os.path.abspath(str(file)), node.lineno))
     return found[0] if len(set(found)) == 1 else ("", None)
