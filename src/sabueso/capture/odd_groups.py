@@ -37,7 +37,8 @@ def _out_of_order(numbers: dict[str, np.ndarray], rows: list[np.ndarray], odd: n
     x, owners = _terms(numbers, rest)
     coefficients = np.linalg.lstsq(x[rest], (y - shift)[rest], rcond=None)[0]
     said, left = x @ coefficients, y - shift
-    if 1 - (left - said)[rest].var() / max(left[rest].var(), 1e-300) < 0.3:
+    share = 1 - (left - said)[rest].var() / max(left[rest].var(), 1e-300)
+    if share < 0.3:
         return None
     for f in range(len(names)):
         own = _own(x, owners, coefficients, f)
@@ -47,26 +48,35 @@ def _out_of_order(numbers: dict[str, np.ndarray], rows: list[np.ndarray], odd: n
             wide = beside[odd].std() / max(float(np.median([beside[r].std() for r in rows if r is not odd])), 1e-300)
             alike = _corr(np.sort(own[odd]), np.sort(beside[odd]))
             parts[names[f]] = (float(np.median(by_group)), _corr(own[odd], beside[odd]), wide, alike)
-    return _verdict(parts, said[odd], left[odd], float(np.median([left[r].std() for r in rows if r is not odd])))
+    return _verdict(parts, said[odd], left[odd], float(np.median([left[r].std() for r in rows if r is not odd])), share)
 
 
 Part = tuple[float, float, float, float]  # correlation elsewhere and here, spread here by that elsewhere, likeness once sorted
 
 
-def _verdict(parts: dict[str, Part], said: np.ndarray, left: np.ndarray, usual: float) -> dict[str, Any] | None:
-    """The label if all columns that tell it have fallen silent, one column if it alone has."""
+def _verdict(parts: dict[str, Part], said: np.ndarray, left: np.ndarray, usual: float, share: float) -> dict[str, Any] | None:
+    """The label if all columns that tell it have fallen silent, one column if it alone has.
+
+    Values out of order go on spreading the label, unseen. Where they merely mean nothing in this group (torque on an axle that is not driven)
+    the label spreads less there, by the part that they explain elsewhere: half of that is too little.
+    """
     gone = [n for n, (_, here, *_) in parts.items() if abs(here) < GONE]
     if not gone or len(gone) not in (1, len(parts)):
         return None
     main = max(gone, key=lambda n: parts[n][0])
     elsewhere, here, wide, alike = parts[main]
-    label = len(gone) == len(parts) and abs(_corr(said, left)) < 0.35 and _corr(np.sort(said), np.sort(left)) > 0.95 and 0.75 < left.std() / usual < 1.33
-    column = len(gone) == 1 and 0.7 < wide < 1.43 and alike > 0.95
+    label = len(gone) == len(parts) and abs(_corr(said, left)) < 0.35 and _corr(np.sort(said), np.sort(left)) > 0.95 and _spreads(share) < left.std() / usual < 1.33
+    column = len(gone) == 1 and _spreads(elsewhere**2) < wide < 1.43 and alike > 0.95
     if not label and not column:
         return None
     either = label and column and len(parts) == 1
     return {"columns": [main] if column and not either else [], "also": main if either else None, "before": round(here**2, 4),
             "elsewhere": round(elsewhere**2, 4), "alike": round(alike, 4)}  # fmt: skip
+
+
+def _spreads(explained: float) -> float:
+    """The least spread, beside that of other groups, of a label whose cause is there but out of order."""
+    return float(np.sqrt(1 - explained / 2))
 
 
 def _own(x: np.ndarray, owners: list[tuple[int, ...]], coefficients: np.ndarray, f: int) -> np.ndarray:
