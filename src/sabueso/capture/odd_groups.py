@@ -65,7 +65,8 @@ def _verdict(parts: dict[str, Part], said: np.ndarray, left: np.ndarray, usual: 
         return None
     main = max(gone, key=lambda n: parts[n][0])
     elsewhere, here, wide, alike = parts[main]
-    label = len(gone) == len(parts) and abs(_corr(said, left)) < 0.35 and _corr(np.sort(said), np.sort(left)) > 0.95 and _spreads(share) < left.std() / usual < 1.33
+    label = len(gone) == len(parts) and abs(_corr(said, left)) < 0.35 and _corr(np.sort(said), np.sort(left)) > 0.95
+    label = label and _spreads(share) < left.std() / usual < 1.33
     column = len(gone) == 1 and _spreads(elsewhere**2) < wide < 1.43 and alike > 0.95
     if not label and not column:
         return None
