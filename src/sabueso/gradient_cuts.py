@@ -80,3 +80,18 @@ def starved(optimizer_use: list[Fact], evaluation: list[Fact], least: int = 4) -
             remedy=f"call `{fact['model']}` with gradients on where the loss of its own step is made" + (f" (line {line})" if before else ""),
             confidence=0.93, verified="fact",
         )  # fmt: skip
+
+
+def flat(optimizer_use: list[Fact], least: int = 4) -> Iterator[Finding]:
+    """Gradients that arrive in every step and are zero in each: what the loss is made of has no slope."""
+    for fact in optimizer_use:
+        if fact["moved"] or fact.get("brought", 1) or fact["reached"] < least or not least <= fact["looked"] == fact["empty"]:
+            continue
+        name = fact["model"] or fact["name"] or fact["class"]
+        yield Finding(
+            says=f"every gradient that reaches `{name}` is exactly zero: its parameters do not change the loss (argmax, round, a comparison, a factor 0)",
+            place=Place(stage="train", file=fact.place.file, line=fact.place.line, step=0, module=fact["model"]),
+            evidence=[("sampled backward calls that brought a gradient other than zero", 0, f"all {fact['reached']}"), ("steps", fact["steps"], None)],
+            remedy="make the loss of the scores themselves (cross_entropy on logits), not of what was decided from them",
+            confidence=0.93, verified="fact",
+        )  # fmt: skip

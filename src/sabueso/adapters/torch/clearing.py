@@ -91,6 +91,7 @@ class Clearing:
             if any(kept.before.get(k) != v for k, v in now.items()):
                 kept.reached += 1
                 held.reached += 1
+                held.brought += any(any(v or ()) for v in now.values())
                 held.backward_line = held.backward_line or kept.line
                 held.called = held.called or named(held.ref())
                 if not held.moved:

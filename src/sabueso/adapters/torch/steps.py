@@ -34,7 +34,7 @@ class Held:
         self.number, self.ref, self.line = number, weakref.ref(optimizer, self.gone), line
         self.cls = type(optimizer).__name__
         self.name = f"{self.cls}-{number}" if number else self.cls
-        self.steps = self.empty = self.looked = self.reached = 0
+        self.steps = self.empty = self.looked = self.reached = self.brought = 0  # brought: backward calls that left a gradient other than zero
         self.step_line: Line | None = None
         self.called: str | None = None  # what the person calls it
         self.backward_line: Line | None = None  # a backward that brought it gradients
@@ -299,6 +299,7 @@ class Steps:
             moved = held.moved or alive and held.first is not None and [sample(p) for p in held.parameters[:20]] != held.first
             shared = any(o is not held and o.steps and any(id(p) in owned for p in o.parameters) for o in self.watch.optimizers.values())
             value = {"number": held.number, "class": held.cls, "steps": held.steps, "empty": held.empty, "looked": held.looked, "reached": held.reached,
+                     "brought": held.brought,
                      "moved": moved, "shared": shared, "alive": alive, "scaler": id(held.ref()) in self.asked,
                      "built": held.line.told if held.line else None, "name": held.called, "model": self.model_of(owned),
                      "turns": self.watch.step, "backwards": self.watch.backwards}  # fmt: skip

@@ -77,7 +77,7 @@ def missing_step(optimizer_use: list[Fact], *, least: int = 3) -> Iterator[Findi
                 confidence=0.96,
                 verified="fact",
             )
-        elif fact["steps"] >= least and fact["empty"] >= least and fact["empty"] >= fact["looked"] and fact["reached"] >= least and not fact["moved"]:
+        elif fact["steps"] >= least and fact["empty"] >= least and fact["empty"] >= fact["looked"] and cleared(fact, least) and not fact["moved"]:
             yield Finding(
                 says=f"every step of `{name}` finds its gradients cleared: zero_grad comes between backward and step",
                 place=place,
@@ -86,3 +86,8 @@ def missing_step(optimizer_use: list[Fact], *, least: int = 3) -> Iterator[Findi
                 confidence=0.96,
                 verified="fact",
             )
+
+
+def cleared(fact: Fact, least: int) -> bool:
+    """Did backward calls bring gradients other than zero, that were gone when the step came?"""
+    return fact["reached"] >= least and fact.get("brought", fact["reached"]) >= least
