@@ -1,13 +1,19 @@
 """The native kernel and its plain twin say the same; random streams come back exactly."""
 
 import random
+import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from sabueso.capture import kernel
+from sabueso.capture import recorder as recording
 from sabueso.capture.kernel import BAD, NORM, Kernel
 from sabueso.capture.randomness import Streams
+from sabueso.capture.recorder import Recorder, guarded
+from sabueso.store import log as logs
+from sabueso.store.log import Log, block, records
 
 torch = pytest.importorskip("torch")
 
@@ -153,3 +159,76 @@ def test_a_swapped_bit_generator_is_kept_by_the_public_calls() -> None:
         assert draw() == drawn
     finally:
         np.random.set_bit_generator(own)
+
+
+DRAWS = {
+    "python": lambda: random.random(), "python's gaussian": lambda: random.gauss(0, 1), "numpy": lambda: np.random.rand(), "its gaussian": lambda: np.random.randn(),
+    "a block of numpy": lambda: np.random.rand(312), "torch": lambda: torch.rand(1), "torch's gaussian": lambda: torch.randn(()),
+    "its gaussian in float64": lambda: torch.randn((), dtype=torch.float64), "blocks of torch": lambda: torch.rand(624 * 4),
+    "dropout": lambda: torch.dropout(torch.ones(64, 39), 0.5, True), "integers": lambda: torch.randint(0, 9, (1,)), "a seed": lambda: torch.manual_seed(5),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("raw", [True, False])
+@pytest.mark.parametrize("name", DRAWS)
+def test_a_snapshot_is_new_after_each_draw(name: str, raw: bool) -> None:
+    """It is that of the last time only where nothing was drawn since; twice, so that a gaussian that was kept is drawn too."""
+    random.seed(1), np.random.seed(1), torch.manual_seed(1)
+    streams = Streams(raw)
+    for _ in range(2):
+        kept = streams.snapshot()
+        DRAWS[name]()
+        assert streams.snapshot() is not kept
+        drawn = draw()
+        streams.restore(kept)
+        DRAWS[name]()
+        assert draw() == drawn
+
+
+@needs_native
+@pytest.mark.parametrize("name,array", arrays(), ids=lambda x: x if isinstance(x, str) else "")
+def test_attributes_tell_what_dlpack_tells(name: str, array: "torch.Tensor") -> None:
+    """The reader asks a tensor's attributes where torch has no exchange table."""
+    kinds = {torch.float32: 0, torch.float64: 1, torch.float16: 2, torch.bfloat16: 3}
+    by_attributes = kernel.Reader((torch.Tensor, torch.nn.Parameter), torch.strided, kinds)
+    by_dlpack = kernel.Reader((torch.Tensor, torch.nn.Parameter), torch.strided, kinds, torch.Tensor.__dlpack_c_exchange_api__)
+    assert by_attributes.sentinel([array], False) == by_dlpack.sentinel([array], False)
+
+
+@needs_native
+def test_points_are_written_as_by_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pairs = [(0, 0.5), (7, NAN), (3, -0.0), (2**31, INF)]
+    native, plain = Log(tmp_path / "1-0.log"), Log(tmp_path / "2-0.log")
+    for step in (0, 5, -1):
+        assert native.put_points(step, pairs)
+        plain.put(logs.POINTS, block(step, pairs))
+    assert not native.put_points(1, [(0, 1.0)] * 100_000), "no room: the caller grows the log"
+    monkeypatch.setattr(native, "_pid", 1)
+    assert not native.put_points(1, pairs), "another process"
+    told = [[(kind, payload, behind) for kind, _, payload, behind in records(tmp_path / n)] for n in ("1-0.log", "2-0.log")]
+    assert told[0] == told[1] and len(told[0]) == 3
+
+
+@pytest.mark.parametrize("native", [pytest.param(True, marks=needs_native), False])
+def test_a_guarded_hook_never_fails(tmp_path: Path, native: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not native:
+        monkeypatch.setattr(recording, "Guard", None)
+    recorder, seen = Recorder(tmp_path), []
+    guard = guarded("part", recorder, arithmetic=False)
+    inner = guard(lambda: seen.append("inner"))
+    assert guard(lambda x, y=0: (inner(), x + y)[1])(1, y=2) == 3 and not seen, "silent from within us"
+    inner()
+    thread = threading.Thread(target=inner)
+    thread.start(), thread.join()
+    assert seen == ["inner", "inner"]
+
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        guard(interrupted)()
+    inner()
+    assert len(seen) == 3, "and the next hook is heard"
+    assert guard(lambda: 1 / 0)() is None and recorder.off == {"part"}
+    inner()
+    assert len(seen) == 3, "an adapter that failed is silent"

@@ -177,16 +177,6 @@ def saturated(series: Iterable[Series], most: float = 0.9) -> tuple[str, Any, An
     return (f"share of the values of {high[0].place.module} that are saturated at the first step", float(high[0].values[0]), "below 0.1") if high else None
 
 
-def jump(training: Training, times: float = 20.0) -> int | None:
-    """Index of the first loss above `times` the median of those before it (and of their spread); None if there is none."""
-    losses = np.abs(training.losses)
-    for i in range(1, len(losses)):
-        before = losses[max(0, i - 50) : i]
-        if not np.isfinite(losses[i]) or losses[i] > times * max(float(np.median(before)), 1e-12) and losses[i] > 5 * float(before.max()):
-            return i
-    return None
-
-
 def by_step(series: Iterable[Series], step: int) -> dict[tuple[str | None, str | None], float]:
     """{(module, tensor): value} of many series at one sampled step."""
     found = {}

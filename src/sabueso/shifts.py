@@ -177,12 +177,6 @@ def together(fact: Fact, segment: Segment, overlap: float = 0.6) -> bool:
     return both >= overlap * (max(change["to"], segment.stop) - min(change["from"], segment.start))
 
 
-def unharmed(fact: Fact) -> bool:
-    """Was the truth known, and the error the same along the rows?"""
-    truth = fact.get("truth") or {}
-    return truth.get("rows", 0) >= 100 and "error" in truth and not truth.get("change")
-
-
 def shown(number: float) -> float:
     """A number with four digits."""
     return float(f"{number:.4g}")

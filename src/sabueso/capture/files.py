@@ -18,7 +18,6 @@ from .recorder import Recorder
 MOST_FILES = 400  # whose names are kept
 MOST_BYTES = 300_000_000  # of a file that is read again
 MOST_SECONDS = 2.0
-ARRAYS = (".npz", ".npy", ".safetensors")
 
 
 @dataclass(slots=True)

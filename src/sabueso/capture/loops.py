@@ -15,7 +15,6 @@ from typing import Any
 from .operands import is_array, is_tensor, parsed
 from .origin import absolute, names_in
 
-LOOP = (ast.For, ast.comprehension)
 PURE = frozenset({"min", "max", "abs", "sum", "float", "int", "range", "len", "round", "enumerate", "zip", "pow"})
 MODULES = frozenset({"math", "np", "numpy", "torch", "jnp", "F"})
 DRAWS = frozenset({"random", "rand", "randn", "randint", "normal", "uniform", "choice", "shuffle", "permutation", "multinomial", "bernoulli"})

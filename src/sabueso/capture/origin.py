@@ -44,16 +44,6 @@ def user_line(frame: FrameType | None = None) -> tuple[str | None, int | None]:
     return (absolute(f.f_code), f.f_lineno) if f is not None else (None, None)
 
 
-def user_stack(frame: FrameType | None = None, most: int = 8) -> list[tuple[str, int, str]]:
-    """(file, line, function) of the person's frames, innermost first."""
-    f, found = frame if frame is not None else sys._getframe(1), []
-    while f is not None and len(found) < most:
-        if is_users(f.f_code.co_filename):
-            found.append((absolute(f.f_code), f.f_lineno, f.f_code.co_name))
-        f = f.f_back
-    return found
-
-
 def absolute(code: CodeType) -> str:
     """A code object's file as an absolute path."""
     return os.path.abspath(code.co_filename)

@@ -3,7 +3,12 @@
 
 #include <string.h>
 #include <time.h>
+#ifdef _WIN32
+#include <process.h>
+#define getpid _getpid
+#else
 #include <unistd.h>
+#endif
 
 enum { HEADER = 16, STEP = 8, POINT = 12, USED_AT = 8 };
 
@@ -11,7 +16,7 @@ static void put_record(char *to, uint32_t length, uint16_t kind, int64_t step) {
     struct timespec now;
     double seconds;
     uint16_t spare = 0;
-    clock_gettime(CLOCK_REALTIME, &now);
+    timespec_get(&now, TIME_UTC);
     seconds = (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
     memcpy(to, &length, 4), memcpy(to + 4, &kind, 2), memcpy(to + 6, &spare, 2), memcpy(to + 8, &seconds, 8), memcpy(to + HEADER, &step, 8);
 }
@@ -34,6 +39,8 @@ PyObject *put_points(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssiz
     Py_buffer map;
     Py_ssize_t at, size, n, length;
     int failed = 0;
+    const uint16_t one = 1;
+    if (*(const char *)&one != 1) return PyLong_FromLong(0); /* big-endian: struct in Python writes it as the layout has it */
     if (nargs != 7 || !PyList_CheckExact(args[6])) return PyErr_Format(PyExc_TypeError, "put_points(map, at, size, pid, kind, step, pairs)");
     if (PyLong_AsLong(args[3]) != (long)getpid()) return PyErr_Occurred() ? NULL : PyLong_FromLong(-1);
     at = PyLong_AsSsize_t(args[1]), size = PyLong_AsSsize_t(args[2]), n = PyList_GET_SIZE(args[6]);

@@ -49,9 +49,6 @@ class Log:
             self._used = at
         return at > 0
 
-    def put_json(self, kind: int, value: dict[str, Any]) -> None:
-        self.put(kind, encode(value))
-
     def close(self) -> None:
         """Give back the room that was not used."""
         self._map.close()

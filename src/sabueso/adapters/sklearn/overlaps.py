@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 
 from ...capture.lineage import sight
+from ...capture.lineage.fingerprints import spaced
 from ...capture.lineage.uses import Fit, place, unique
 
 MOST_ROWS, MOST_WIDTH, LEAST_WIDTH = 100_000, 600, 4
 PAIRS = 400  # neighbours that are compared
+FEW = 12  # of them that are compared first: a table of other rows is done with at once
 SAME = 0.95  # of them that are the same window moved on
 BETWEEN = 0.5  # share of judged rows with a training row on either side: a cut in time has next to none
 
@@ -23,24 +25,31 @@ def look(hooks: Any, fit: Fit, call: Any) -> None:
     width = mine.table.width
     if width != judged.table.width or not LEAST_WIDTH <= width <= MOST_WIDTH or not 100 <= mine.rows + judged.rows <= MOST_ROWS or judged.rows < 20:
         return
-    if len(np.intersect1d(unique(mine), unique(judged))) or not recorder.once("windows", fit.name, width, place(call.origin)[1]):
+    if not recorder.once("windows", fit.name, width, place(call.origin)[1]):
         return
-    between = np.isin(judged.ids - 1, mine.ids) & np.isin(judged.ids + 1, mine.ids)
-    if between.mean() < BETWEEN:
-        return
-    some = np.flatnonzero(between)
-    some = some[:: max(1, len(some) // PAIRS)][:PAIRS]
     order = np.argsort(mine.ids, kind="stable")
-    after = mine.table.floats(order[np.searchsorted(mine.ids[order], judged.ids[some] + 1)])
-    step = moved_on(judged.table.floats(some), after)
-    if step is None:
+    ordered = mine.ids[order]
+    some = spaced(judged.rows, PAIRS)
+    some = some[between_of(judged.ids[some], ordered)]
+    if len(some) < BETWEEN * min(judged.rows, PAIRS):
         return
+    after = mine.table.floats(order[np.searchsorted(ordered, judged.ids[some] + 1)])
+    step = moved_on(judged.table.floats(some), after)
+    if step is None or len(np.intersect1d(unique(mine), unique(judged))):
+        return
+    between = between_of(judged.ids, ordered)
     part = sight.cut_at(call.x, judged.ids - judged.source.base)
     file, line = (part["file"], part["line"]) if part else place(call.origin)
     rows = np.sort(judged.ids[between] - judged.source.base)
     told = {"model": fit.name, "rows": judged.rows, "between": int(between.sum()), "step": step, "width": width,
             "row_numbers": rows[rows >= 0][:50].tolist() if judged.source.as_read else []}  # fmt: skip
     recorder.fact("windows_shared", told, stage="preprocess", estimator=fit.name, file=file or "", line=line)
+
+
+def between_of(ids: np.ndarray, ordered: np.ndarray) -> np.ndarray:
+    """Which rows have a training row just before and just after them?"""
+    held = [ordered[np.minimum(np.searchsorted(ordered, ids + side), len(ordered) - 1)] == ids + side for side in (-1, 1)]
+    return held[0] & held[1]
 
 
 def moved_on(rows: np.ndarray, after: np.ndarray) -> int | None:
@@ -50,6 +59,6 @@ def moved_on(rows: np.ndarray, after: np.ndarray) -> int | None:
         return None
     for step in range(1, rows.shape[1] // 2 + 1):
         for a, b in ((rows[:, step:], after[:, :-step]), (rows[:, :-step], after[:, step:])):
-            if (a == b).all(axis=1).mean() >= SAME:
+            if (a[:FEW] == b[:FEW]).all(axis=1).mean() > 0.5 and (a == b).all(axis=1).mean() >= SAME:
                 return step
     return None

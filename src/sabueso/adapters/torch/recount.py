@@ -28,7 +28,6 @@ AWAY = frozenset({"numpy", "tolist", "item", "cpu"})
 NEAR = 12  # operations between a prediction and its comparison
 MOST_VALUES = 400_000  # of one evaluated batch
 MOST_SITES = 40  # lines of evaluation that are followed
-TOLD = 6  # times that the targets of a loss are told at doubling counts
 ROWS = 64  # of a batch whose content is remembered, to know held-out rows from trained ones
 
 

@@ -41,7 +41,6 @@ class Sentinel:
         self.streams: Any = None  # what keeps the random streams
         self.random: Any = None  # the random streams at the beginning of the step
         self.infinite = (0, 0, 0)  # the last backward pass of an infinite scaled loss, how many there were in a row, the step of the first
-        self.leaves: tuple[Any, list[Any]] = (None, [])
 
     # ---- moments
 

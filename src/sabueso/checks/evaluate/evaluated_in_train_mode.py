@@ -25,7 +25,8 @@ def evaluated_in_train_mode(evaluation: list[Fact], train_loss: list[Series] | N
     --------
     Calls of the model without gradients whose output was compared, counted or put into a loss, with the layers that were live. Silent where
     the same input is passed several times (Monte Carlo dropout), where it is the batch just trained on, where nothing is scored (fakes of
-    a generator, targets, refreshing batch norm statistics), and where nothing in the model behaves differently in training.
+    a generator, targets, refreshing batch norm statistics), and where nothing in the model behaves differently in training. Or dropout by
+    function that is told no mode, in a model that is in eval mode.
     Remedy
     ------
     `model.eval()` before the evaluation, `model.train()` after it.
@@ -106,7 +107,8 @@ def at_the_end(live: list[Fact], train_loss: list[Series]) -> bool:
 def dropped_by_function(evaluation: list[Fact]) -> Iterator[Finding]:
     """A model in eval mode whose own dropout asks no mode. Rows judged again and again are sampling by design (Monte Carlo dropout)."""
     facts = [f for f in evaluation if f.get("drops") and not f["training"] and not f["grad"] and f["metrics"]]
-    if not facts or any(f["repeats"] > 2 or f["met"] > 2 and len({g.place.step for g in facts}) < f["met"] for f in facts):
+    looks = len({f.place.step for f in facts})  # a validation set comes once a look, sampled answers many times
+    if not facts or any(f["repeats"] > 2 or f["met"] > max(2, looks) for f in facts):
         return
     fact = facts[0]
     file, line = fact["drops"]

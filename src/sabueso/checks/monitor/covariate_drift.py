@@ -30,7 +30,8 @@ def covariate_drift(
     Evidence
     --------
     The distance in standard deviations of mid-ranks (effect, noise taken off; 0.1 is small, 0.3 marked) with p of "no more than 0.02", the
-    means, the first row, and the error before and after. Drift without harm is not told: two months always differ.
+    means, the first row, and the error before and after. Drift without harm is not told: two months always differ. Of a stored model harm is
+    also answers off to one side beyond the learnt range. Not told where all of many columns move at once (lags of one series), unless stored.
 
     Remedy
     ------

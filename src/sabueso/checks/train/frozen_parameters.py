@@ -75,7 +75,8 @@ def frozen_parameters(parameters: list[Fact], *, least: int = 2) -> Iterator[Fin
         by_model[fact.process, fact["model"], fact["optimizer"], fact.get("version") or 0].append(fact)
     for facts in by_model.values():
         last = facts[-1]
-        idle = idle_rows(facts)
+        elsewhere = trained_by_another(last, parameters)  # stages: the head first, then all
+        idle = [r for r in idle_rows(facts) if r["path"] not in elsewhere]
         trained = [r for r in last["rows"] if r["changed"] or r["stepped"]]
         unheld = [r for r in idle if r["requires_grad"]]
         beside = bool(unheld) and all(r["reached"] for r in unheld) and learns_beside(last, parameters)  # another model is trained on what this one gives
@@ -85,6 +86,12 @@ def frozen_parameters(parameters: list[Fact], *, least: int = 2) -> Iterator[Fin
         idle = unheld or idle
         frozen = [r for r in idle if not r["requires_grad"]]
         yield told(last, idle, frozen, facts[0].place.step)
+
+
+def trained_by_another(fact: Fact, parameters: list[Fact]) -> set[str]:
+    """Paths of the same model, as it is, that another optimizer of the run changes."""
+    others = [f for f in parameters if f.process == fact.process and f["model"] == fact["model"] and f["optimizer"] != fact["optimizer"]]
+    return {r["path"] for f in others if (f.get("version") or 0) == (fact.get("version") or 0) for r in f["rows"] if r["changed"] or r["stepped"]}
 
 
 def learns_beside(fact: Fact, parameters: list[Fact]) -> bool:

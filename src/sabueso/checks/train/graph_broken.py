@@ -33,7 +33,8 @@ def graph_broken(
     --------
     Parameters that an optimizer holds and that took part in the loss of sampled steps, but got no gradient in any of them; the operation at
     which the gradient stops, with its line. Silent where they get gradients by another path or in another turn (targets without gradient,
-    fakes for a discriminator), and where they took no part.
+    fakes for a discriminator), and where they took no part. Or an optimizer that steps and never had a gradient, beside one that had; or
+    gradients that reach a model in every step and are exactly zero in each.
     Remedy
     ------
     Take the cut out of the path that is trained.
