@@ -86,6 +86,8 @@ def test_what_cannot_be_stopped_for_is_said(tmp_path: Path) -> None:
     (tmp_path / "t.py").write_text("pass")
     done = sabueso("run", "--break", "loss >", "t.py", cwd=tmp_path)
     assert done.returncode == 2 and "no expression" in done.stderr
+    done = sabueso("run", "--break", "nonfinite-los", "t.py", cwd=tmp_path)
+    assert done.returncode == 2 and "did you mean nonfinite-loss" in done.stderr
     assert sabueso("run", "--debugpy", "5678", "t.py", cwd=tmp_path).returncode == 2
 
 

@@ -11,6 +11,7 @@ import click
 
 from ..errors import UsageError
 from ..stages import STAGES
+from ..stops import compiled
 
 OPTIONS = (
     click.option("--break", "stop", metavar="WHAT", help="Stop in the debugger for a check's name, `error`, or an expression such as 'loss > 10'."),
@@ -39,14 +40,6 @@ def set_probes(given: dict[str, Any]) -> str | None:
     if given.get("debugpy") and not given.get("stop"):
         raise UsageError("--debugpy needs --break: say where to stop")
     if given.get("stop"):
-        proved(given["stop"])
+        compiled(given["stop"])
     part = [f"on {given['rows']} rows" if given.get("rows") else "", f"up to {given['isolate']}" if given.get("isolate") else ""]
     return f"no fault shows {' and '.join(p for p in part if p)}: it may lie in the rest; run the whole" if any(part) else None
-
-
-def proved(wanted: str) -> None:
-    """Something that can be stopped for, as far as can be told without the checks. Raises UsageError."""
-    try:
-        compile(wanted, "<break>", "eval")
-    except SyntaxError as error:
-        raise UsageError(f"--break: {wanted!r} is no check, no `error` and no expression ({error.msg})") from error

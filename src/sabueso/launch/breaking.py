@@ -19,10 +19,10 @@ from ..capture.origin import is_users, user_frame
 from ..capture.recorder import Recorder
 from ..catalogue import Check
 from ..checks import catalogue
-from ..errors import UsageError
 from ..events import Fact, Series
 from ..places import NOWHERE, Place
 from ..runs import Run
+from ..stops import compiled
 
 ERROR = "error"
 BREAK, PORT, RANK = "SABUESO_BREAK", "SABUESO_DEBUGPY", "SABUESO_BREAK_RANK"
@@ -195,14 +195,6 @@ def attach(port: int, frame: FrameType) -> None:
 
 
 BUILTINS = frozenset(dir(__builtins__) if not isinstance(__builtins__, dict) else __builtins__)
-
-
-def compiled(text: str) -> CodeType:
-    """An expression of the person's. Raises UsageError where it is none, or looks like a check's name that there is not."""
-    try:
-        return compile(text, "<break>", "eval")
-    except SyntaxError as error:
-        raise UsageError(f"--break: {text!r} is no check, no `error` and no expression ({error.msg}); `sabueso checks` lists the checks") from error
 
 
 def upto_users(trace: TracebackType) -> TracebackType:
