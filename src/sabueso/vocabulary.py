@@ -81,6 +81,8 @@ VOCABULARY: dict[str, Term] = {
     "experiment": Term("fact", "", "some steps run again on a copy with one thing changed: change, steps, before and after (loss), helps, how", "torch"),
     "gradient_nonfinite": Term("series", "count", "non-finite elements of a parameter's gradient in sampled steps", "torch"),
     "gradient_zeros": Term("series", "share", "elements of a parameter's gradient that are exactly zero in sampled steps", "torch"),
+    "gradients_underflown": Term("series", "share", "zeros in a parameter's gradient that float16 made and that lies below its normal numbers", "torch"),
+    "half_precision": Term("fact", "", "parameters or a region that compute in half precision and lose something by it: how, dtypes, line", "torch"),
     "initial_weights": Term(
         "fact", "", "parameters of an optimizer before its first step: path, class, shape, mean, std, zeros, alike (axis of equal units)", "torch"
     ),
@@ -103,6 +105,7 @@ VOCABULARY: dict[str, Term] = {
     "units_dead": Term("series", "share", "units of a rectifier that are zero for every row of a sampled batch", "torch"),
     "units_saturated": Term("series", "share", "values of a tanh or sigmoid within a hundredth of the ends of its range", "torch"),
     "update_ratio": Term("series", "ratio", "l2 norm of a step's change of a parameter by that of the parameter before it", "torch"),
+    "updates_lost": Term("series", "share", "elements of a half-precision parameter with a gradient that a step left as they were", "torch"),
     "weights_kept": Term("fact", "", "the program took its weights out (state_dict, a copy, a file) or put weights in: how (kept or loaded), step", "torch"),
     "weight_gradient": Term("series", "l2 norm", "norm of a parameter's gradient in sampled steps", "torch"),
     "weight_norm": Term("series", "l2 norm", "norm of a parameter after sampled steps", "torch"),

@@ -60,6 +60,8 @@ class Statistics:
             pairs += [(n, float(v)) for n, v in zip(self.series(held, i, tensor), values, strict=True) if n is not None and v == v]
         self.recorder.points(self.watch.step, pairs)
         self.tell_twins(held)
+        if (rounding := self.watch.parts.get("rounding")) is not None:
+            rounding.step(held, tensors, copies, grads)
 
     def series(self, held: Any, index: int, tensor: Any) -> tuple[int | None, ...]:
         """The series of one tensor."""
