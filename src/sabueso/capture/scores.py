@@ -170,10 +170,10 @@ def confusion(true: np.ndarray, answered: np.ndarray) -> Counter[tuple[str, str]
     if len(classes) > CLASSES or len(answers) > CLASSES:
         return None
     times = np.bincount(t * len(answers) + p, minlength=len(classes) * len(answers))
-    return Counter({(_text(classes[i // len(answers)]), _text(answers[i % len(answers)])): int(n) for i, n in enumerate(times) if n})
+    return Counter({(label_text(classes[i // len(answers)]), label_text(answers[i % len(answers)])): int(n) for i, n in enumerate(times) if n})
 
 
-def _text(v: Any) -> str:
+def label_text(v: Any) -> str:
     """One name for a label whatever its type: 1, 1.0 and True are one."""
     v = v.item() if isinstance(v, np.generic) else v
     return str(int(v)) if isinstance(v, (bool, float)) and v == int(v) else str(v)

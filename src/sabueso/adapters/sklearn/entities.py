@@ -148,13 +148,13 @@ def _trial(hooks: Any, fit: Fit, call: Any, name: str, ids: np.ndarray, near: di
         size = len(mine) / len(chosen)
         chosen = chosen[: max(LEAST_ENTITIES, int(MOST_TRIED / size))]
         rows = np.flatnonzero(np.isin(mine, chosen))
-        told = held | _scores(model, _framed(x, known), y, rows, mine, chosen)
+        told = held | _scores(model, framed(x, known), y, rows, mine, chosen)
         hooks.recorder.fact("groups_shared", told, stage="evaluate", column=name, estimator=fit.name, **where)
 
     return trial
 
 
-def _framed(x: np.ndarray, known: Known) -> Any:
+def framed(x: np.ndarray, known: Known) -> Any:
     pandas = sys.modules.get("pandas")
     return pandas.DataFrame(x, columns=known.names) if pandas is not None and known.names and len(known.names) == x.shape[1] else x
 
@@ -175,11 +175,11 @@ def _scores(model: Any, x: Any, y: Any, rows: np.ndarray, ids: np.ndarray, chose
             break
         for name, cut in cuts.items():
             fit, test = rows[cut != k], rows[cut == k]
-            made = model.fit(_take(x, fit), labels[fit])
-            found[name].append(float(made.score(_take(x, test), labels[test])))
+            made = model.fit(take(x, fit), labels[fit])
+            found[name].append(float(made.score(take(x, test), labels[test])))
     base = float(np.bincount(labels[rows]).max() / len(rows)) if len(classes) <= 20 else 0.0
     return {"before": round(float(np.mean(found["before"])), 4), "after": round(float(np.mean(found["after"])), 4), "base": round(base, 4)}
 
 
-def _take(x: Any, rows: np.ndarray) -> Any:
+def take(x: Any, rows: np.ndarray) -> Any:
     return x.iloc[rows] if hasattr(x, "iloc") else x[rows]

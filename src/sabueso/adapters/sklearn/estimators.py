@@ -16,7 +16,7 @@ from ...capture.lineage import choices, hand_folds, sight, uses
 from ...capture.lineage.registry import Known, note_labels
 from ...capture.lineage.uses import Fit, Learner
 from ...capture.recorder import Recorder, guarded
-from . import chosen, copies, entities, grouping, learning, overlaps, pairing
+from . import chosen, copies, entities, grouping, imbalance, learning, overlaps, pairing
 
 FITS = ("fit", "fit_transform", "fit_predict", "partial_fit", "fit_resample")
 ANSWERS = ("predict", "predict_proba", "predict_log_proba", "decision_function", "score")
@@ -129,6 +129,7 @@ class Estimators:
             fit.extra["label"] = getattr(call.y, "name", None)
             pairing.rows_in_step(self, fit, call, method == "partial_fit")
             pairing.inputs_tell(self, fit, call)
+            imbalance.look(self, fit, call, kwargs)
 
     def _transformed(self, call: Call, result: Any) -> None:
         """The answer of a transformer holds the same rows, and what it learnt from is its ancestor."""
