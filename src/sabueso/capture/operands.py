@@ -5,9 +5,11 @@ from __future__ import annotations
 import ast
 import builtins
 import functools
+import itertools
 import linecache
 import math
 import sys
+from collections import deque
 from collections.abc import Iterator
 from types import CodeType, FrameType, TracebackType
 from typing import Any
@@ -26,6 +28,47 @@ def parsed(filename: str) -> ast.Module | None:
         return None
 
 
+@functools.lru_cache(maxsize=256)
+def parsed_function(filename: str, first: int) -> ast.Module | None:
+    """The syntax tree of the one function that begins at that line, with the file's lines and columns; None where it can't be cut out.
+
+    A long file takes some milliseconds to parse, as much as ten steps of a small training. What is cut off too early does not parse.
+    """
+    lines = linecache.getlines(filename)
+    if not 1 <= first <= len(lines) or not lines[first - 1].lstrip().startswith(("def ", "async def ", "@")):
+        return None
+    indent = len(lines[first - 1]) - len(lines[first - 1].lstrip())
+    end, body = first - 1, False
+    for end in range(first - 1, len(lines) + 1):
+        text = lines[end].lstrip() if end < len(lines) else ""
+        outside = bool(text) and len(lines[end]) - len(text) <= indent and text[0] not in ")]}#"
+        if end == len(lines) or body and outside:
+            break
+        body = body or text.startswith(("def ", "async def "))
+    try:
+        return ast.parse("\n" * (first - 2) + ("if 1:\n" if indent else "\n" if first > 1 else "") + "".join(lines[first - 1 : end]))
+    except (SyntaxError, ValueError):
+        return None
+
+
+def tree_of(code: CodeType) -> ast.Module | None:
+    """The syntax tree that holds a code object: of its function, where that can be had alone, else of its file."""
+    alone = parsed_function(code.co_filename, code.co_firstlineno) if code.co_name[0] != "<" else None
+    return alone if alone is not None else parsed(code.co_filename)
+
+
+def on_line(tree: ast.AST, line: int) -> Iterator[ast.AST]:
+    """As ast.walk, without the branches that have nothing on that line."""
+    waiting = deque([tree])
+    while waiting:
+        node = waiting.popleft()
+        yield node
+        for child in ast.iter_child_nodes(node):
+            start = child.decorator_list[0] if getattr(child, "decorator_list", None) else child  # type: ignore[attr-defined]
+            if getattr(start, "lineno", line) <= line <= (getattr(child, "end_lineno", None) or line):
+                waiting.append(child)
+
+
 def failing(tb: TracebackType) -> ast.expr | ast.stmt | None:
     """The innermost expression that was being evaluated in a frame of a traceback."""
     return at_instruction(tb.tb_frame, tb.tb_lasti)
@@ -38,16 +81,13 @@ def at_instruction(frame: FrameType, lasti: int) -> ast.expr | ast.stmt | None:
 
 def instruction_in(code: CodeType, lasti: int) -> ast.expr | ast.stmt | None:
     """The syntax node of an instruction, by the exact columns that the code object keeps; else the statement of its line."""
-    tree = parsed(code.co_filename)
-    if tree is None:
-        return None
-    spans = list(code.co_positions())
-    line, end, column, end_column = spans[lasti // 2] if lasti // 2 < len(spans) else (None, None, None, None)
-    if line is None:
+    line, end, column, end_column = next(itertools.islice(code.co_positions(), lasti // 2, None), (None, None, None, None))
+    tree = tree_of(code) if line is not None else None
+    if line is None or tree is None:
         return None
     best: ast.expr | ast.stmt | None = None
     span = (line, end, column, end_column)
-    for node in ast.walk(tree):
+    for node in on_line(tree, line):
         if isinstance(node, ast.expr) and (node.lineno, node.end_lineno, node.col_offset, node.end_col_offset) == span:
             return node
         if isinstance(node, ast.stmt) and node.lineno <= line <= (node.end_lineno or node.lineno):

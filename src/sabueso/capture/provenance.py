@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import FrameType, TracebackType
 from typing import Any
 
-from .operands import MISSING, at_instruction, parsed, rooted, value_of
+from .operands import MISSING, at_instruction, on_line, parsed, rooted, tree_of, value_of
 from .origin import absolute, is_users
 
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
@@ -75,11 +75,11 @@ def named_in(step: Made) -> list[tuple[str, Any]]:
 
 def function_of(frame: FrameType) -> ast.AST | None:
     """The syntax node of the function (or module) that a frame runs."""
-    tree = parsed(frame.f_code.co_filename)
+    tree = tree_of(frame.f_code)
     if tree is None or frame.f_code.co_name == "<module>":
         return tree
     first = frame.f_code.co_firstlineno
-    for node in ast.walk(tree):
+    for node in on_line(tree, first):
         if isinstance(node, FUNCTIONS) and getattr(node, "name", "<lambda>") == frame.f_code.co_name:
             starts = {node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))}
             if first in starts:

@@ -28,8 +28,8 @@ class Hunt:
     def __init__(self, torch: Any) -> None:
         self.torch = torch
         self.births: list[dict[str, Any]] = []
-        self.ends: list[Any] = []  # gradients, where these are what is looked for
         self.ops = 0
+        self.node: Any = None  # of the backward pass, where one is run by itself
         self.taint: dict[int, frozenset[int]] = {}
         self.stack: list[str] = []
         self.made_in: dict[int, tuple[str | None, Any]] = {}  # sequence number of a node -> module, the person's place
@@ -43,7 +43,7 @@ class Hunt:
         self.ops += 1
         if self.ops % 64 == 0 and time.monotonic() - self.began > MOST_SECONDS:
             raise TooLong
-        node = torch._C._current_autograd_node()
+        node = self.node if self.node is not None else torch._C._current_autograd_node()
         if node is None:
             self.pick(func, args)
             self.made_in[torch.autograd._get_sequence_nr() - 1] = self.stack[-1] if self.stack else None, standing(sys._getframe(1))
@@ -136,6 +136,10 @@ def mode_of(torch: Any) -> type:
         def __init__(self, hunt: Hunt) -> None:
             super().__init__()
             self.hunt = hunt
+
+        @classmethod
+        def _should_skip_dynamo(cls) -> bool:
+            return False  # nothing is compiled in a replay: the wrapper round each operation would cost as much as the look at it
 
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             return self.hunt.see(func, args, kwargs or {})

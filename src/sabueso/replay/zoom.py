@@ -14,6 +14,7 @@ from typing import Any
 from ..capture.origin import OWN, absolute, is_users
 from ..capture.randomness import Streams
 from ..capture.recorder import Recorder
+from .backward import born, calls_of
 from .dispatch import Hunt, TooLong, bad, mode_of, tensors
 from .section import CannotReplay, Section, section
 from .shield import Shield
@@ -28,6 +29,7 @@ class Zoom:
         self.recorder = recorder
         self._streams: Streams | None = None
         self._mode: type | None = None
+        self._calls: type | None = None
 
     @property
     def streams(self) -> Streams:
@@ -57,40 +59,61 @@ class Zoom:
     def _replay(self, told: dict[str, Any], kind: str, loss: Any, batch: Any, models: list[Any], random: Any, frame: FrameType, torch: Any) -> None:
         part = step_of(frame, batch, models, torch) or section(frame, lambda v: has_graph(v, torch))
         models = models or [v for v in frame.f_locals.values() if isinstance(v, torch.nn.Module)]
-        for states in ([random] if random is not None else []) + [None]:  # None: the streams as they are now
-            shield = Shield(frame, models, torch, self.streams)
-            try:
-                if states is not None:
-                    self.streams.restore(states)
-                hunt, again = self._run(part, kind, loss, batch, models, torch)
-            finally:
-                shield.restore()
-            if again is None:
-                raise CannotReplay("the step run again gave no loss")
-            equal = same(loss, again, torch)
-            if equal or states is None:
+        attempts = ([random] if random is not None else []) + [None]  # None: the streams as they are now
+        for way in (self._slopes, self._hunted) if kind == "gradient" else (self._hunted,):
+            for states in attempts:
+                shield = Shield(frame, models, torch, self.streams)
+                try:
+                    if states is not None:
+                        self.streams.restore(states)
+                    hunt, again, births = self._run(way, part, kind, loss if states is not None else None, batch, models, torch)
+                finally:
+                    shield.restore()
+                if again is None:
+                    raise CannotReplay("the step run again gave no loss")
+                equal = same(loss, again, torch)
+                if equal or states is None:
+                    break
+            if births is not None:
                 break
-        told.update(ran=True, equal=equal, ops=hunt.ops, lines=[part.first, part.last] if isinstance(part, Section) else None)
-        told["births"] = reaching(hunt, again if kind == "loss" else hunt.ends, torch)
+        told.update(ran=True, equal=equal, ops=hunt.ops, lines=[part.first, part.last] if isinstance(part, Section) else None, births=births)
 
-    def _run(self, part: Any, kind: str, loss: Any, batch: Any, models: list[Any], torch: Any) -> tuple[Any, Any]:
-        """The section under the dispatch mode; for gradients its backward pass too, into tensors of our own."""
-        hunt, again = Hunt(torch), None
-        with quiet(), module_paths(hunt, models, torch), eager(torch):
+    def _run(self, way: Any, part: Any, kind: str, loss: Any, batch: Any, models: list[Any], torch: Any) -> tuple[Any, Any, Any]:
+        """(hunt, the loss, births) of one run of the step; the births are None where this way can't tell them."""
+        hunt = Hunt(torch)
+
+        def forward() -> Any:
+            again = part.run(torch) if not isinstance(part, Section) else run(part, batch)
+            return again if isinstance(again, torch.Tensor) else None
+
+        with quiet(), module_paths(hunt, models, torch), eager(torch), torch.enable_grad():
             try:
-                with self._watching(hunt), torch.enable_grad():
-                    again = part.run(torch) if not isinstance(part, Section) else run(part, batch)
-                    again = again if isinstance(again, torch.Tensor) else None
-                    if again is not None and kind == "gradient" and again.requires_grad:
-                        leaves = [p for p in leaves_of(again) if p.requires_grad]
-                        ones = torch.ones_like(again) if again.dim() else None
-                        found = torch.autograd.grad(again, leaves, grad_outputs=ones, allow_unused=True)
-                        hunt.ends = [g for g in found if g is not None]
+                return hunt, *way(hunt, forward, kind, loss, torch)
             except (TooLong, CannotReplay):
                 raise
             except Exception as error:
                 raise CannotReplay(f"the step run again raised {type(error).__name__}: {str(error)[:200]}") from error
-        return hunt, again
+
+    def _slopes(self, hunt: Hunt, forward: Any, kind: str, loss: Any, torch: Any) -> tuple[Any, Any]:
+        """The section with its calls noted and its backward pass asked node by node; `loss` is None where it need not be equal."""
+        if self._calls is None:
+            self._calls = calls_of(torch)
+        with self._calls(hunt) as calls:
+            again = forward()
+        if again is None or not calls.finite or not again.requires_grad or loss is not None and not same(loss, again, torch):
+            return again, None
+        return again, born(hunt, again, self._watching(hunt), torch)
+
+    def _hunted(self, hunt: Hunt, forward: Any, kind: str, loss: Any, torch: Any) -> tuple[Any, Any]:
+        """The section under the dispatch mode; for gradients its backward pass too, into tensors of our own."""
+        with self._watching(hunt):
+            again = ends = forward()
+            if again is not None and kind == "gradient":
+                leaves = [p for p in leaves_of(again) if p.requires_grad]
+                ones = torch.ones_like(again) if again.dim() else None
+                found = torch.autograd.grad(again, leaves, grad_outputs=ones, allow_unused=True) if again.requires_grad else []
+                ends = [g for g in found if g is not None]
+        return again, reaching(hunt, ends, torch)
 
     def sample(self, call: Any, frame: FrameType) -> dict[str, Any] | None:
         """The first operation that makes something non-finite of finite numbers while `call` runs; all is put back after it."""
