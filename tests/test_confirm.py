@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import random
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,8 +13,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn.base
 import torch
 from programs import sabueso
+from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import KFold, cross_val_score, train_test_split
+from sklearn.neighbors import KNeighborsRegressor
+from sklearn.preprocessing import StandardScaler
 from torch import nn
 from torch.nn import functional as F
 
@@ -146,7 +153,9 @@ def standard(change: Change) -> None:
 
 
 def finite(change: Change) -> None:
-    assert nn.Linear(3, 1)(torch.tensor([[1.0, float("nan"), 2.0]])).isfinite().all()
+    net = nn.Linear(3, 1)
+    net.weight.data[0, 1] = float("inf")
+    assert net(torch.tensor([[1.0, float("nan"), 2.0]])).isfinite().all()
 
 
 def train_mode(change: Change) -> None:
@@ -167,12 +176,18 @@ def anew(change: Change) -> None:
     nn.init.constant_(net.weight, 1.0)
     net(torch.ones(1, 3))
     assert len(net.weight.unique()) > 1
+    alone = nn.Parameter(torch.full((30, 20), 50.0))
+    optimizer = torch.optim.SGD([alone], lr=1.0)
+    (torch.ones(2, 30) @ alone).square().sum().backward()
+    optimizer.step()
+    assert float(alone.detach().abs().max()) < 2 and len(alone.unique()) > 1
 
 
 def bend(change: Change) -> None:
-    net = nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 1))
+    net = nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 6), nn.Linear(6, 1), nn.Flatten())
     x = torch.randn(5, 3)
-    assert torch.allclose(net(x), F.linear(net[0](x).relu(), net[1].weight, net[1].bias))
+    first = F.linear(x, net[0].weight, net[0].bias).relu()
+    assert torch.allclose(net(x), F.linear(F.linear(first, net[1].weight, net[1].bias).relu(), net[2].weight, net[2].bias))
 
 
 def off(change: Change) -> None:
@@ -204,6 +219,12 @@ def classes(change: Change) -> None:
 def shuffle(change: Change) -> None:
     rows = torch.cat(list(torch.utils.data.DataLoader(torch.arange(64), batch_size=8)))
     assert sorted(rows.tolist()) == list(range(64)) != rows.tolist()
+    Path("t.csv").write_text("a\n" + "\n".join(map(str, range(30))))
+    table = pd.read_csv("t.csv")
+    assert sorted(table["a"]) == list(range(30)) != table["a"].tolist() and table.index.tolist() == list(range(30))
+    assert sorted(next(KFold(3).split(rows))[1].tolist()) != list(range(22))
+    split = sys.modules["sklearn.model_selection._split"]
+    assert split.train_test_split(list(range(9)), shuffle=False)[0] != list(range(6))
 
 
 def workers(change: Change) -> None:
@@ -214,6 +235,95 @@ def seeds(change: Change) -> None:
     assert torch.initial_seed() == 0 and np.random.get_state()[1][0] == 0
 
 
+def keep(change: Change) -> None:
+    net, optimizer = trained(change)
+    schedule = torch.optim.lr_scheduler.ExponentialLR(optimizer, 1e-3)
+    net.eval()
+    for p in net.parameters():
+        p.grad = torch.ones_like(p)
+    moved = []
+    for _ in range(3):
+        before = net[0].bias.detach().clone()
+        optimizer.step()
+        schedule.step()
+        moved.append(float((before - net[0].bias).abs().max()))
+    assert np.allclose(moved, 0.1) and optimizer.param_groups[0]["lr"] < 1e-6
+
+
+def small_targets(change: Change) -> None:
+    y = 1e6 + 1e5 * torch.randn(64)
+    assert float(nn.MSELoss()(torch.zeros(64), y)) < 2 and float(F.huber_loss(torch.zeros(64), y)) < 2
+
+
+def unit_targets(change: Change) -> None:
+    y = torch.tensor([0.0, 4.0, 16.0])
+    assert torch.allclose(F.binary_cross_entropy(torch.full((3,), 0.5), y), F.binary_cross_entropy(torch.full((3,), 0.5), y / 16))
+    assert float(nn.BCEWithLogitsLoss()(torch.full((3,), 50.0), y)) > 0
+
+
+def seeds_apart(change: Change) -> None:
+    drawn = [np.random.default_rng(7).random(), np.random.default_rng(7).random()]
+    drawn += [float(torch.rand(1, generator=torch.Generator().manual_seed(7))) for _ in range(2)]
+    drawn += [float(torch.rand(1)) for _ in range(2) if torch.manual_seed(7)]
+    drawn += [np.random.RandomState(7).rand(), np.random.RandomState(7).rand(), random.Random(7).random(), random.Random(7).random()]
+    assert len(set(drawn)) == 10 and isinstance(np.random.mtrand._rand, np.random.RandomState) and isinstance(torch.Generator(), torch.Generator)
+
+
+def epochs(change: Change) -> None:
+    data = torch.arange(20)
+    sampler = torch.utils.data.distributed.DistributedSampler(data, num_replicas=2, rank=0)
+    loader = torch.utils.data.DataLoader(data, sampler=sampler, batch_size=4)
+    assert torch.cat(list(loader)).tolist() != torch.cat(list(loader)).tolist()
+
+
+def noise(rows: int = 200) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    return rng.normal(size=(rows, 4)), rng.normal(size=rows)
+
+
+def judged_apart(change: Change) -> None:
+    x, y = noise()
+    model = KNeighborsRegressor(1).fit(pd.DataFrame(x, columns=list("abcd")), y)
+    assert model.score(pd.DataFrame(x, columns=list("abcd")), y) < 0  # all of them
+    assert KNeighborsRegressor(1).fit(x, y).score(x[:30], y[:30]) < 0
+    assert cross_val_score(KNeighborsRegressor(1), np.repeat(x, 3, axis=0), np.repeat(y, 3), cv=KFold(5, shuffle=True)).mean() < 0
+
+
+def refitted(change: Change) -> None:
+    x, y = noise()
+    x[150:] += 1e3
+    for scaled in (StandardScaler().fit(x).transform(x), StandardScaler().fit_transform(x)):
+        train, test = scaled[:150], scaled[150:]
+        model = LinearRegression().fit(train, y[:150])
+        want = LinearRegression().fit(StandardScaler().fit(x[:150]).transform(x[:150]), y[:150]).predict(StandardScaler().fit(x[:150]).transform(x[150:]))
+        assert np.allclose(model.predict(test), want)
+    honest = StandardScaler().fit(x[:150])
+    count = change.count
+    LinearRegression().fit(honest.transform(x[:150]), y[:150]).predict(honest.transform(x[150:]))
+    assert change.count == count, "it had seen the training rows alone"
+
+
+def resampled(change: Change) -> None:
+    from imblearn.over_sampling import RandomOverSampler
+
+    x, y = noise()
+    rare = np.arange(200) < 20
+    more, labels = RandomOverSampler(random_state=0).fit_resample(x, rare)
+    assert len(more) == 200 and labels.sum() == 20
+    a, b, c, _ = train_test_split(more, labels, random_state=0)
+    model = KNeighborsRegressor(1).fit(a, c.astype(float))
+    assert model.n_samples_fit_ > len(a)
+    model.predict(b)
+
+
+def encoded(change: Change) -> None:
+    x, y = noise(400)
+    names = pd.Series(np.arange(400) % 150)
+    table = pd.DataFrame({"a": x[:, 0], "rate": pd.Series(y).groupby(names).transform("mean")})
+    model = LinearRegression().fit(table[:300], y[:300])
+    assert model.score(table[300:], y[300:]) < 0.05 < LinearRegression().fit(table[["rate"]].to_numpy(), y).score(table[["rate"]].to_numpy(), y)
+
+
 def rows(change: Change) -> None:
     Path("t.csv").write_text("a,b\n1,2\n3,4\n5,6\n")
     assert pd.read_csv("t.csv")["a"].tolist() == [1, 5]
@@ -222,16 +332,25 @@ def rows(change: Change) -> None:
 def column(change: Change) -> None:
     Path("t.csv").write_text("a,b\n1,2\n3,4\n")
     assert pd.read_csv("t.csv")["b"].tolist() == [2, 2]
+    table = pd.DataFrame({"a": [0.0, 1.0, 2.0, 3.0], "b": [0.0, 2.0, 4.0, 7.0]})
+    assert np.ptp(LinearRegression().fit(table[["b"]], table["a"]).predict(table[["b"]])) == 0
 
 
 DOES: dict[str, Callable[[Change], None]] = {
     **{n: rate for n in INTERVENTIONS if n.startswith("learning rate")}, "gradients clipped": clip, "gradients cleared": clear, "step inserted": step,
     "weight decay 0": decay, "all parameters trained": everything, "inputs standardised": standard, "inputs made finite": finite, "training mode": train_mode,
     "evaluation mode": eval_mode, "layers initialised anew": anew, "activation inserted": bend, "loss given what it takes": right, "argument kept off the edge": off, "target reshaped": reshape,
-    "such labels left out": labels, "softmax over the classes": classes, "loader shuffled": shuffle, "workers 0": workers, "seeds set": seeds,
-    "rows left out": rows, "column left out": column,
+    "such labels left out": labels, "softmax over the classes": classes, "rows shuffled": shuffle, "workers 0": workers, "seeds set": seeds,
+    "rows left out": rows, "column left out": column, "schedule left out": keep, "targets standardised": small_targets, "targets within 0 and 1": unit_targets,
+    "seeds varied": seeds_apart, "sampler told the epoch": epochs, "judged rows left out of the fit": judged_apart,
+    "transformers refitted on the training rows": refitted, "resampled within the training rows": resampled, "encoded within the training rows": encoded,
 }  # fmt: skip
-PLACES = {"activation inserted": {"module": "Net.1"}, "rows left out": {"row": [1]}, "column left out": {"column": "b"}}
+PLACES = {
+    "activation inserted": {"module": "Net.1"},
+    "rows left out": {"row": [1]},
+    "column left out": {"column": "b"},
+    "encoded within the training rows": {"column": "rate"},
+}
 
 
 def applied(name: str, folder: str) -> None:
@@ -240,7 +359,8 @@ def applied(name: str, folder: str) -> None:
     os.chdir(folder)
     change = Change(folder, {"name": name, "place": PLACES.get(name, {})})
     change.start()
-    for library, module in (("torch", torch), ("pandas", pd), ("numpy", np)):
+    split = sys.modules["sklearn.model_selection._split"]
+    for library, module in (("torch", torch), ("pandas", pd), ("numpy", np), ("sklearn.base", sklearn.base), (split.__name__, split)):
         change.libraries[library](module)
     DOES[name](change)
     assert change.count, "it took no effect"

@@ -8,45 +8,59 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+GONE = "gone"  # the finding is gone, and the run is better for it
+GAIN = "gain"  # it is the remedy itself, put in behind what captures the fault: only a gain proves it
+ABSENCE = "absence"  # what it cures is measured by nothing but the finding, which is gone
+LOST = "lost"  # the score that the fault gave away is lost with it
+
 
 @dataclass(frozen=True, slots=True)
 class Intervention:
-    """`name` says what is changed; `library` is what must be in use for it; `certain` if it is the remedy itself, so that only a gain proves it."""
+    """`name` says what is changed and `says` how; `proof` is what proves that the fault was it; `rescales` if losses are of another scale then."""
 
     name: str
-    library: str
     says: str
-    certain: bool = False
+    proof: str = GONE
+    rescales: bool = False
 
 
 ALL = (
-    Intervention("learning rate / 10", "torch", "each optimizer steps with a tenth of its rate"),
-    Intervention("learning rate / 100", "torch", "each optimizer steps with a hundredth of its rate"),
-    Intervention("learning rate * 10", "torch", "each optimizer steps with ten times its rate"),
-    Intervention("learning rate * 100", "torch", "each optimizer steps with a hundred times its rate"),
-    Intervention("learning rate * 1000", "torch", "each optimizer steps with a thousand times its rate"),
-    Intervention("gradients clipped", "torch", "gradients are clipped to a norm of 1 before each step"),
-    Intervention("gradients cleared", "torch", "gradients are cleared after each step", True),
-    Intervention("step inserted", "torch", "the optimizer takes a step after each backward", True),
-    Intervention("weight decay 0", "torch", "no optimizer decays weights"),
-    Intervention("all parameters trained", "torch", "every parameter of the model is trained by its optimizer", True),
-    Intervention("argument kept off the edge", "torch", "logarithms, roots and quotients at that line get no argument at which they have no value"),
-    Intervention("inputs standardised", "torch", "the model's first input gets mean 0 and deviation 1, by its first batch"),
-    Intervention("inputs made finite", "torch", "NaN and infinities in the model's inputs become 0"),
-    Intervention("training mode", "torch", "the model is in training mode wherever gradients are on", True),
-    Intervention("evaluation mode", "torch", "the model is in evaluation mode wherever gradients are off", True),
-    Intervention("layers initialised anew", "torch", "layers are given their own initialiser's weights", True),
-    Intervention("activation inserted", "torch", "a ReLU stands before the layer", True),
-    Intervention("loss given what it takes", "torch", "the loss gets logits, logarithms or probabilities, whichever it takes", True),
-    Intervention("target reshaped", "torch", "the target has the shape of the prediction", True),
-    Intervention("such labels left out", "torch", "labels outside of the classes do not count", True),
-    Intervention("softmax over the classes", "torch", "a softmax over the rows runs over the last axis", True),
-    Intervention("loader shuffled", "torch", "the loader of that line shuffles", True),
-    Intervention("workers 0", "torch", "loaders work within the process", True),
-    Intervention("seeds set", "any", "the random streams of Python, NumPy and torch begin at seed 0", True),
-    Intervention("rows left out", "pandas", "those rows are dropped from the table as read", True),
-    Intervention("column left out", "pandas", "that column has one value throughout", True),
-)  # fmt: skip
+    Intervention("learning rate / 10", "each optimizer steps with a tenth of its rate"),
+    Intervention("learning rate / 100", "each optimizer steps with a hundredth of its rate"),
+    Intervention("learning rate * 10", "each optimizer steps with ten times its rate"),
+    Intervention("learning rate * 100", "each optimizer steps with a hundred times its rate"),
+    Intervention("learning rate * 1000", "each optimizer steps with a thousand times its rate"),
+    Intervention("schedule left out", "each optimizer keeps the rate that it began with", GAIN),
+    Intervention("gradients clipped", "gradients are clipped to a norm of 1 before each step", GAIN),
+    Intervention("gradients cleared", "gradients are cleared after each step", GAIN),
+    Intervention("step inserted", "the optimizer takes a step after each backward", GAIN),
+    Intervention("weight decay 0", "no optimizer decays weights"),
+    Intervention("all parameters trained", "every parameter of the model is trained by its optimizer", GAIN),
+    Intervention("argument kept off the edge", "logarithms, roots and quotients at that line get no argument at which they have no value"),
+    Intervention("inputs standardised", "the model's first input gets mean 0 and deviation 1, by its first batch"),
+    Intervention("inputs made finite", "NaN and infinities in the model's inputs and first weights become 0", GAIN),
+    Intervention("targets standardised", "the targets of a loss of numbers get mean 0 and deviation 1, by their first batch", GAIN, True),
+    Intervention("targets within 0 and 1", "the targets of a binary cross-entropy are divided by the largest of the first batch", GAIN, True),
+    Intervention("training mode", "the model is in training mode wherever gradients are on", GAIN),
+    Intervention("evaluation mode", "the model is in evaluation mode wherever gradients are off", GAIN),
+    Intervention("layers initialised anew", "layers are given their own initialiser's weights", GAIN),
+    Intervention("activation inserted", "a ReLU stands behind the layer, and behind those that stand like it", GAIN),
+    Intervention("loss given what it takes", "the loss gets logits, logarithms or probabilities, whichever it takes", GAIN),
+    Intervention("target reshaped", "the target has the shape of the prediction", GAIN),
+    Intervention("such labels left out", "labels outside of the classes do not count", GAIN),
+    Intervention("softmax over the classes", "a softmax over the rows runs over the last axis", GAIN),
+    Intervention("rows shuffled", "the loader of that line shuffles; folds, parts and tables are of rows in no order", GAIN),
+    Intervention("workers 0", "loaders work within the process", ABSENCE),
+    Intervention("seeds set", "the random streams of Python, NumPy and torch begin at seed 0", GAIN),
+    Intervention("seeds varied", "what that line seeds gets another seed at each call", ABSENCE),
+    Intervention("sampler told the epoch", "a sampler that shuffles by the epoch is told it", ABSENCE),
+    Intervention("rows left out", "those rows are dropped from the table as read", GAIN),
+    Intervention("column left out", "that column has one value throughout", LOST),
+    Intervention("judged rows left out of the fit", "each row is judged by a copy of the model that was fitted without it", LOST),
+    Intervention("transformers refitted on the training rows", "what learnt from all rows is fitted anew on those that the model is fitted on", LOST),
+    Intervention("resampled within the training rows", "the split comes first; training rows alone are resampled", LOST),
+    Intervention("encoded within the training rows", "means of the target by category are those of training rows", LOST),
+)
 INTERVENTIONS = {i.name: i for i in ALL}
 
 

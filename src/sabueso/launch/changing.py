@@ -16,6 +16,8 @@ class Changing(Waker):
         super().__init__(recorder)
         self.change = change
         change.at_end = recorder.at_exit
+        for library in change.libraries:
+            self._waits.setdefault(library, [])  # no adapter need wait for it
         change.start()
 
     def wake(self, library: str) -> None:

@@ -16,8 +16,9 @@ from typing import Any
 
 from ..capture.origin import user_line
 from ..interventions import factor
-from . import change_forward, change_loading, change_losses, change_steps
+from . import change_estimators, change_forward, change_keras, change_loading, change_losses, change_steps, change_streams
 
+SPLITS = "sklearn.model_selection._split"
 SLICE = "rows"  # no intervention: a slice of what is read
 NAME, FILE = "SABUESO_CHANGE", "applied.json"
 
@@ -33,7 +34,8 @@ class Change:
         self.folder, self.count = Path(folder), 0
         self.taken = 0
         self.at_end: Callable[[], None] = lambda: None
-        self.libraries = {"torch": self.torch, "pandas": self.pandas, "numpy": self.numpy}
+        self.libraries = {"torch": self.torch, "pandas": self.pandas, "numpy": self.numpy, "keras": self.keras, "sklearn.base": self.estimators,
+                          SPLITS: self.splits}  # fmt: skip
 
     def applied(self) -> None:
         """It took effect; said at once, since the program may not end well."""
@@ -52,16 +54,32 @@ class Change:
         if self.name == "seeds set":
             random.seed(0)
             self.applied()
+        elif self.name == "seeds varied":
+            change_streams.of_python(self)
 
     def numpy(self, numpy: Any) -> None:
         if self.name == "seeds set":
             numpy.random.seed(0)
+        elif self.name == "seeds varied":
+            change_streams.of_numpy(self, numpy)
 
     def pandas(self, pandas: Any) -> None:
         if self.name in ("rows left out", "column left out"):
             change_loading.tables(self, pandas)
+        elif self.name == "rows shuffled":
+            change_loading.shuffled_tables(self, pandas)
         elif self.name == SLICE:
             change_loading.sliced_tables(self, pandas)
+
+    def keras(self, keras: Any) -> None:
+        change_keras.install(self)
+
+    def estimators(self, base: Any) -> None:
+        change_estimators.install(self, base)
+
+    def splits(self, split: Any) -> None:
+        if self.name == "rows shuffled":
+            change_loading.shuffled_splits(self, split)
 
     def torch(self, torch: Any) -> None:
         """Put the intervention into torch."""
@@ -70,6 +88,10 @@ class Change:
             change_loading.sliced_loaders(self, torch)
         if name == "seeds set":
             torch.manual_seed(0)
+        elif name == "seeds varied":
+            change_streams.of_torch(self, torch)
+        elif name == "sampler told the epoch":
+            change_streams.told_the_epoch(self, torch)
         change_steps.budget(self, torch)
         if name.startswith("learning rate"):
             change_steps.scaled(self, torch, "lr", factor(name))

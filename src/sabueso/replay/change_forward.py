@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from .change_steps import hooks
+
 
 def at_root(torch: Any, before: Callable[[Any, Any], Any], after: Callable[[Any], None] | None = None) -> None:
     """Run `before(module, args)` when an outermost module is called (what it returns are the new args) and `after(module)` when it has returned."""
@@ -80,9 +82,15 @@ def standardised(change: Any, torch: Any) -> None:
 
 
 def finite(change: Any, torch: Any) -> None:
-    """NaN and infinities of the inputs become 0."""
+    """NaN and infinities of the inputs, and of the weights that a model is first called with, become 0."""
+    done: set[int] = set()
 
     def before(module: Any, args: Any) -> Any:
+        if id(module) not in done:
+            done.add(id(module))
+            for held in [t for t in (*module.parameters(), *module.buffers()) if t.is_floating_point() and not bool(torch.isfinite(t).all())]:
+                held.data.nan_to_num_(0.0, 0.0, 0.0)
+                change.applied()
         wrong = [torch.is_tensor(a) and a.is_floating_point() and not bool(torch.isfinite(a).all()) for a in args]
         if not any(wrong):
             return None
@@ -93,38 +101,64 @@ def finite(change: Any, torch: Any) -> None:
 
 
 def begun_anew(change: Any, torch: Any) -> None:
-    """The module of the finding, or all of the model, by their own initialisers, once, before the first step with gradients."""
+    """The module of the finding, or all of the model, by their own initialisers, once, before the first step with gradients.
+
+    Parameters of no module that is called are drawn when their optimizer would take its first step, which they do not take.
+    """
     done: set[int] = set()
+    drawn: set[int] = set()  # parameters
+
+    def draw(p: Any) -> None:
+        drawn.add(id(p))
+        if p.dim() > 1:
+            torch.nn.init.normal_(p, std=max(p.shape) ** -0.5)
+            change.applied()
 
     def before(module: Any, args: Any) -> None:
         if id(module) in done or not torch.is_grad_enabled() or not is_model(module):
             return
         done.add(id(module))
+        drawn.update(map(id, module.parameters()))
         part = found(module, change.place.get("module"))
         for m in (part or module).modules():
             if hasattr(m, "reset_parameters"):
                 m.reset_parameters()
                 change.applied()
                 continue
-            for p in [p for p in m.parameters(recurse=False) if p.dim() > 1]:  # made by hand
-                torch.nn.init.normal_(p, std=max(p.shape) ** -0.5)
-                change.applied()
+            for p in m.parameters(recurse=False):  # made by hand
+                draw(p)
+
+    def step(optimizer: Any, args: Any, kwargs: Any) -> None:
+        for p in [p for g in optimizer.param_groups for p in g["params"] if id(p) not in drawn]:
+            draw(p)
+            p.grad = None
 
     at_root(torch, before)
+    hooks(torch).register_optimizer_step_pre_hook(step)
 
 
 def bent(change: Any, torch: Any) -> None:
-    """A ReLU before the module of the finding."""
+    """A ReLU behind the module of the finding, and behind those of its kind that stand as it does before another of them in one sequence."""
     done: set[int] = set()
 
     def before(module: Any, args: Any) -> None:
         part = found(module, change.place.get("module")) if id(module) not in done and is_model(module) else None
         done.add(id(module))
-        if part is not None and part is not module:
-            part.register_forward_pre_hook(lambda m, a: (torch.relu(a[0]), *a[1:]))
+        if part is None or part is module:
+            return
+        for m in {id(m): m for m in (part, *alike(module, part, torch))}.values():
+            m.register_forward_hook(lambda m, a, out: torch.relu(out))
             change.applied()
 
     at_root(torch, before)
+
+
+def alike(root: Any, part: Any, torch: Any) -> list[Any]:
+    """Of the sequences that hold it: each layer of its class whose next one is another."""
+    found: list[Any] = []
+    for held in [list(m) for m in root.modules() if isinstance(m, torch.nn.Sequential) and any(c is part for c in m)]:
+        found += [a for a, b in zip(held, held[1:]) if type(a) is type(b) is type(part)]
+    return found
 
 
 def found(root: Any, path: str | None) -> Any:

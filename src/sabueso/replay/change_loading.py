@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
 from typing import Any
 
 READERS = ("read_csv", "read_table", "read_parquet", "read_feather", "read_json", "read_excel", "read_pickle", "read_sql", "read_sql_query", "read_fwf")
@@ -27,12 +29,59 @@ def tables(change: Any, pandas: Any) -> None:
             change.applied()
         return table
 
+    as_read(pandas, changed)
+
+
+def as_read(pandas: Any, changed: Callable[[Any], Any]) -> None:
+    """Each table that is read becomes what `changed` makes of it."""
+
     def wrapped(call: Any) -> Any:
         return lambda *args, **kwargs: changed(call(*args, **kwargs))
 
     for name in READERS:
         if hasattr(pandas, name):
             setattr(pandas, name, wrapped(getattr(pandas, name)))
+
+
+def shuffled_tables(change: Any, pandas: Any) -> None:
+    """Rows of each table that is read stand in no order: tables of one length in one and the same, so that rows stay beside one another."""
+
+    def changed(table: Any) -> Any:
+        if not isinstance(table, pandas.DataFrame) or len(table) < 2:
+            return table
+        change.applied()
+        plain = isinstance(table.index, pandas.RangeIndex)
+        return table.sample(frac=1.0, random_state=0).reset_index(drop=True) if plain else table.sample(frac=1.0, random_state=0)
+
+    as_read(pandas, changed)
+
+
+def shuffled_splits(change: Any, split: Any) -> None:
+    """Folds and parts that would be cut from rows as they stand are cut from rows in no order."""
+
+    def folded(call: Any) -> Any:
+        def parts(self: Any, *args: Any, **kwargs: Any) -> Any:
+            if getattr(self, "shuffle", True):
+                return call(self, *args, **kwargs)
+            change.applied()
+            self.shuffle, self.random_state = True, 0
+            try:
+                found = call(self, *args, **kwargs)
+                return list(found) if inspect.isgenerator(found) else found  # cut at once, while it shuffles
+            finally:
+                self.shuffle, self.random_state = False, None
+
+        return parts
+
+    def parted(*arrays: Any, **kwargs: Any) -> Any:
+        if kwargs.get("shuffle", True):
+            return cut(*arrays, **kwargs)
+        change.applied()
+        return cut(*arrays, **{**kwargs, "shuffle": True, "random_state": 0})
+
+    for cls, method in ((split.KFold, "_iter_test_indices"), (split.StratifiedKFold, "_make_test_folds")):
+        setattr(cls, method, folded(getattr(cls, method)))
+    cut, split.train_test_split = split.train_test_split, parted
 
 
 def evenly(size: int, rows: int) -> list[int]:
@@ -43,19 +92,13 @@ def evenly(size: int, rows: int) -> list[int]:
 def sliced_tables(change: Any, pandas: Any) -> None:
     """Each table that is read is a slice of itself."""
 
-    def wrapped(call: Any) -> Any:
-        def read(*args: Any, **kwargs: Any) -> Any:
-            table = call(*args, **kwargs)
-            if isinstance(table, pandas.DataFrame) and len(table) > change.rows:
-                change.applied()
-                table = table.iloc[evenly(len(table), change.rows)]
+    def changed(table: Any) -> Any:
+        if not isinstance(table, pandas.DataFrame) or len(table) <= change.rows:
             return table
+        change.applied()
+        return table.iloc[evenly(len(table), change.rows)]
 
-        return read
-
-    for name in READERS:
-        if hasattr(pandas, name):
-            setattr(pandas, name, wrapped(getattr(pandas, name)))
+    as_read(pandas, changed)
 
 
 def sliced_loaders(change: Any, torch: Any) -> None:
@@ -112,4 +155,4 @@ def within(change: Any, torch: Any) -> None:
     loader.__init__ = init
 
 
-CHANGES = {"loader shuffled": shuffled, "workers 0": within}
+CHANGES = {"rows shuffled": shuffled, "workers 0": within}

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-PAIRWISE = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "binary_cross_entropy", "binary_cross_entropy_with_logits")
+OF_NUMBERS = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")
+PAIRWISE = (*OF_NUMBERS, "binary_cross_entropy", "binary_cross_entropy_with_logits")
 
 
 def replaced(torch: Any, names: tuple[str, ...], make: Callable[[str, Any], Any]) -> None:
@@ -62,6 +63,42 @@ def reshaped(change: Any, torch: Any) -> None:
     replaced(torch, PAIRWISE, make)
     for name in ("__sub__", "__rsub__", "sub"):
         setattr(torch.Tensor, name, by_hand(change, torch, getattr(torch.Tensor, name)))
+
+
+def standardised(change: Any, torch: Any) -> None:
+    """Targets of a loss of numbers by the moments of the first batch."""
+    moments: list[Any] = []
+
+    def make(name: str, call: Any) -> Any:
+        def loss(input: Any, target: Any, *args: Any, **kwargs: Any) -> Any:
+            if not moments and target.numel() > 1 and float(target.std()) > 0:
+                moments.extend((target.mean().detach(), target.std().detach()))
+            if moments and target.is_floating_point():
+                change.applied()
+                target = (target - moments[0]) / moments[1]
+            return call(input, target, *args, **kwargs)
+
+        return loss
+
+    replaced(torch, OF_NUMBERS, make)
+
+
+def within_unit(change: Any, torch: Any) -> None:
+    """Targets of a binary cross-entropy by the largest of the first batch that has one above 1."""
+    largest: list[Any] = []
+
+    def make(name: str, call: Any) -> Any:
+        def loss(input: Any, target: Any, *args: Any, **kwargs: Any) -> Any:
+            if not largest and float(target.max()) > 1:
+                largest.append(target.max().detach())
+            if largest:
+                change.applied()
+                target = (target / largest[0]).clamp(0, 1)
+            return call(input, target, *args, **kwargs)
+
+        return loss
+
+    replaced(torch, ("binary_cross_entropy", "binary_cross_entropy_with_logits"), make)
 
 
 def by_hand(change: Any, torch: Any, call: Any) -> Any:
@@ -150,6 +187,8 @@ CHANGES = {
     "argument kept off the edge": kept_off,
     "loss given what it takes": given_right,
     "target reshaped": reshaped,
+    "targets standardised": standardised,
+    "targets within 0 and 1": within_unit,
     "such labels left out": in_range,
     "softmax over the classes": over_classes,
 }

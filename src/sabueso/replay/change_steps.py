@@ -17,15 +17,17 @@ def budget(change: Any, torch: Any) -> None:
     if not change.steps:
         return
 
-    def after(optimizer: Any, args: Any, kwargs: Any) -> None:
-        change.taken += 1
-        if change.taken >= change.steps:
-            change.at_end()
-            sys.stdout.flush()
-            sys.stderr.flush()
-            os._exit(0)
+    hooks(torch).register_optimizer_step_post_hook(lambda optimizer, args, kwargs: ended(change))
 
-    hooks(torch).register_optimizer_step_post_hook(after)
+
+def ended(change: Any) -> None:
+    """A step was taken; after the last of those asked for the program is over."""
+    change.taken += 1
+    if change.taken >= change.steps:
+        change.at_end()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(0)
 
 
 def scaled(change: Any, torch: Any, key: str, factor: float) -> None:
@@ -43,6 +45,27 @@ def scaled(change: Any, torch: Any, key: str, factor: float) -> None:
         for group, value in zip(optimizer.param_groups, kept.pop(id(optimizer), [])):
             if value is not None:
                 group[key] = value
+
+    hooks(torch).register_optimizer_step_pre_hook(before)
+    hooks(torch).register_optimizer_step_post_hook(after)
+
+
+def unscheduled(change: Any, torch: Any) -> None:
+    """Each step with the rate that its group began with; what a schedule sets is kept beside it."""
+    began: dict[int, Any] = {}
+    kept: dict[int, list[Any]] = {}
+
+    def before(optimizer: Any, args: Any, kwargs: Any) -> None:
+        kept[id(optimizer)] = [g["lr"] for g in optimizer.param_groups]
+        for group in optimizer.param_groups:
+            first = began.setdefault(id(group), group.get("initial_lr", group["lr"]))
+            if float(first) != float(group["lr"]):
+                group["lr"] = first
+                change.applied()
+
+    def after(optimizer: Any, args: Any, kwargs: Any) -> None:
+        for group, rate in zip(optimizer.param_groups, kept.pop(id(optimizer), [])):
+            group["lr"] = rate
 
     hooks(torch).register_optimizer_step_pre_hook(before)
     hooks(torch).register_optimizer_step_post_hook(after)
@@ -132,4 +155,10 @@ def held_all(change: Any, torch: Any) -> None:
     hooks(torch).register_optimizer_step_pre_hook(before)
 
 
-CHANGES = {"gradients clipped": clipped, "gradients cleared": cleared, "step inserted": stepped, "all parameters trained": held_all}
+CHANGES = {
+    "gradients clipped": clipped,
+    "gradients cleared": cleared,
+    "step inserted": stepped,
+    "all parameters trained": held_all,
+    "schedule left out": unscheduled,
+}

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from ..findings import Finding
-from ..interventions import Intervention
+from ..interventions import ABSENCE, GAIN, LOST, Intervention
 from ..runs import Run
 
 WENT, STAYED, NO_DIFFERENCE, COULD_NOT = "went away", "stayed", "no difference", "could not be tried"
-TELLING = ("column left out",)
-UNMEASURED = ("workers 0",)  # what is proven by its absence: no number of the run need be better
 BETTER = 0.95  # of a loss
+DECISIVE = 0.5  # of a loss: so much is gained by the remedy, though what was captured before it took effect still looks as it did
+LOST_SHARE = 0.02  # of a score: less is what another fit would do
 LARGER_IS_BETTER = ("accuracy", "f1", "roc_auc", "r2", "precision", "recall", "balanced", "average_precision")
 
 
@@ -36,32 +36,40 @@ def judged(finding: Finding, change: Intervention, was: Run, now: Run, found: li
     """The verdict on one intervention: `found` are the findings of the second run, `applied` how often the change took effect."""
     if not applied:
         return Verdict(COULD_NOT, change.name, "the change met nothing to be applied to")
-    what, before, after, better = measured(was, now)
-    if change.name in TELLING and what and isinstance(before, float) and isinstance(after, float):
-        better = abs(after - before) > 0.02 * max(abs(before), abs(after))  # a score that the column gave away is lost with it
     gone = not any(f.check == finding.check and f.severity != "note" for f in found)
-    if change.certain:  # the remedy itself, put in behind what captures the fault: only the gain tells
-        word = WENT if better or change.name in UNMEASURED and gone else NO_DIFFERENCE
+    if change.proof == LOST:
+        what, before, after, lost = scored(was, now)
+        return Verdict(WENT if lost else NO_DIFFERENCE if lost is not None else COULD_NOT, change.name, what or "no score was told", before, after)
+    what, before, after, better = measured(was, now, change.rescales)
+    if change.proof == GAIN:
+        word = WENT if better else NO_DIFFERENCE
+    elif change.proof == ABSENCE:
+        word = WENT if gone else NO_DIFFERENCE
     else:
-        word = STAYED if not gone else WENT if better or better is None else NO_DIFFERENCE
+        word = STAYED if not gone and not decisive(before, after) else WENT if better or better is None else NO_DIFFERENCE
     return Verdict(word, change.name, what, before, after)
 
 
-def measured(was: Run, now: Run) -> tuple[str, Any, Any, bool | None]:
+def decisive(before: Any, after: Any) -> bool:
+    """Did a loss fall to a part that chance does not reach? (what is no loss is told by words or by what is better, larger or smaller)"""
+    return isinstance(before, float) and isinstance(after, float) and 0 <= after < DECISIVE * before
+
+
+def measured(was: Run, now: Run, rescales: bool = False) -> tuple[str, Any, Any, bool | None]:
     """(what, before, after, is it better): how it ended, then the loss on the same steps, then what was evaluated; None where nothing can be compared."""
     if was.meta.get("outcome") == "failed" and now.meta.get("outcome") in ("succeeded", "failed"):
         return "how the program ended", "failed", now.meta["outcome"], now.meta["outcome"] == "succeeded"
     if now.meta.get("outcome") == "failed":
         return "how the program ended", was.meta.get("outcome"), "failed", False
-    compared = [c for c in (losses(was, now), evaluations(was, now), metrics(was, now)) if c is not None]
+    compared = [c for c in (losses(was, now, rescales), None if rescales else evaluations(was, now), metrics(was, now), folds(was, now)) if c is not None]
     for c in compared:
         if c[3]:
             return c
     return compared[0] if compared else ("", None, None, None)
 
 
-def losses(was: Run, now: Run) -> tuple[str, Any, Any, bool] | None:
-    """The training loss over the last fifth of the steps that both have."""
+def losses(was: Run, now: Run, rescales: bool = False) -> tuple[str, Any, Any, bool] | None:
+    """The training loss over the last fifth of the steps that both have; by where it began, if the change gives it another scale."""
     a, b = (max(r.series("train_loss"), key=len, default=None) for r in (was, now))
     if a is None or b is None or not len(a) or not len(b):
         return None
@@ -70,8 +78,17 @@ def losses(was: Run, now: Run) -> tuple[str, Any, Any, bool] | None:
     if not len(x) or not len(y):
         return None
     before, after = (float(np.median(v[-max(1, len(v) // 5) :])) if np.isfinite(v).all() else float("nan") for v in (x, y))
-    better = bool(np.isfinite(after) and (not np.isfinite(before) or after < before - (1 - BETTER) * abs(before)))
-    return f"training loss over the last steps up to step {upto}", before, after, better
+    if rescales and before < 0 <= after:  # a loss that has no bound below has one now
+        return f"training loss over the last steps up to step {upto}", before, after, bool(after < BETTER * y[0])
+    if rescales:
+        before, after = before / abs(x[0]), after / abs(y[0])
+        return f"training loss over the last steps up to step {upto}, by that of the first", before, after, bool(lower(before, after))
+    return f"training loss over the last steps up to step {upto}", before, after, lower(before, after)
+
+
+def lower(before: float, after: float) -> bool:
+    """Is a loss finite, and lower by more than a trifle?"""
+    return bool(np.isfinite(after) and (not np.isfinite(before) or after < before - (1 - BETTER) * abs(before)))
 
 
 def evaluations(was: Run, now: Run) -> tuple[str, Any, Any, bool] | None:
@@ -83,7 +100,7 @@ def evaluations(was: Run, now: Run) -> tuple[str, Any, Any, bool] | None:
     before, after = pairs
     if before is None or after is None:
         return None
-    return "loss of the last evaluation", before, after, bool(np.isfinite(after) and (not np.isfinite(before) or after < before - (1 - BETTER) * abs(before)))
+    return "loss of the last evaluation", before, after, lower(before, after)
 
 
 def metrics(was: Run, now: Run) -> tuple[str, Any, Any, bool] | None:
@@ -96,8 +113,29 @@ def metrics(was: Run, now: Run) -> tuple[str, Any, Any, bool] | None:
     if told[0] is None or told[1] is None or told[0][0] != told[1][0]:
         return None
     (name, before), (_, after) = told
-    better = after > before + 1e-3 if any(n in name for n in LARGER_IS_BETTER) else after < BETTER * before
-    return name, before, after, bool(better)
+    return name, before, after, bool(after > before + 1e-3 if larger_is_better(name) else after < BETTER * before)
+
+
+def larger_is_better(metric: str) -> bool:
+    return any(n in metric for n in LARGER_IS_BETTER)
+
+
+def folds(was: Run, now: Run) -> tuple[str, Any, Any, bool] | None:
+    """The mean score of the last cross-validation: a score is better when it is larger."""
+    means = [next((float(np.mean(f["scores"])) for f in reversed(run.facts("folds")) if f.get("scores")), None) for run in (was, now)]
+    if means[0] is None or means[1] is None:
+        return None
+    return "mean score of the folds", means[0], means[1], means[1] > means[0] + 1e-3
+
+
+def scored(was: Run, now: Run) -> tuple[str, Any, Any, bool | None]:
+    """(what, before, after, is the score that the fault gave away lost?) of the last metric, or of the folds; None where there is none."""
+    told = metrics(was, now) or folds(was, now)
+    if told is None:
+        return "", None, None, None
+    what, before, after, _ = told
+    fell = before - after if larger_is_better(what) or what.startswith("mean score") else after - before
+    return what, before, after, bool(fell > LOST_SHARE * max(abs(before), abs(after)))
 
 
 def same_twice(one: Run, two: Run) -> bool | None:

@@ -9,7 +9,7 @@ from ...events import Fact
 from ...findings import Finding
 
 
-@check(stage="distributed", severity="warning", leads_to=("overfitting",))
+@check(stage="distributed", severity="warning", leads_to=("overfitting",), interventions=("sampler told the epoch",))
 def sampler_epoch(sampler_epochs: list[Fact], *, least: int = 3) -> Iterator[Finding]:
     """A distributed sampler is never told the epoch, so every epoch has the same order.
 

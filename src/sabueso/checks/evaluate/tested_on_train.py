@@ -10,7 +10,7 @@ from ...events import Fact
 from ...findings import Finding
 
 
-@check(stage="evaluate", severity="error", leads_to=("misleading-metric",))
+@check(stage="evaluate", severity="error", leads_to=("misleading-metric",), interventions=("judged rows left out of the fit",))
 def tested_on_train(
     row_use: list[Fact],
     *,

@@ -9,7 +9,7 @@ from ...events import Fact
 from ...findings import Finding
 
 
-@check(stage="preprocess", severity="error", leads_to=("overfitting", "covariate-drift", "preprocess-skew"))
+@check(stage="preprocess", severity="error", leads_to=("overfitting", "covariate-drift", "preprocess-skew"), interventions=("seeds varied", "workers 0"))
 def duplicate_augmentation(sample_seed: list[Fact]) -> Iterator[Finding]:
     """Every sample is augmented with the same random numbers.
 

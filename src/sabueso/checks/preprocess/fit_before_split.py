@@ -11,7 +11,7 @@ from ...events import Fact
 from ...findings import Finding
 
 
-@check(stage="preprocess", severity="error", leads_to=("overfitting",))
+@check(stage="preprocess", severity="error", leads_to=("overfitting",), interventions=("transformers refitted on the training rows",))
 def fit_before_split(row_use: list[Fact], *, counterfactual: list[Fact] | None = None) -> Iterator[Finding]:
     """A transformer learnt from rows of the evaluation: it was fitted before the split.
 

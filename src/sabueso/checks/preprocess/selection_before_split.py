@@ -10,7 +10,7 @@ from ...events import Fact
 from ...findings import Finding
 
 
-@check(stage="preprocess", severity="error", leads_to=("fit-before-split", "overfitting"))
+@check(stage="preprocess", severity="error", leads_to=("fit-before-split", "overfitting"), interventions=("transformers refitted on the training rows",))
 def selection_before_split(row_use: list[Fact], *, counterfactual: list[Fact] | None = None, chosen: list[Fact] | None = None) -> Iterator[Finding]:
     """Inputs were selected with the answers of rows that the model is then judged on.
 

@@ -20,7 +20,7 @@ Settings = list[Fact] | None
 Curves = list[Series] | None
 
 
-@check(stage="preprocess", severity="error", leads_to=LEADS_TO, interventions=("inputs standardised",))
+@check(stage="preprocess", severity="error", leads_to=LEADS_TO, interventions=("inputs standardised", "targets within 0 and 1", "targets standardised"))
 def unscaled_input(
     input_scale: Settings = None, loss_call: Settings = None, train_loss: Curves = None, targets: Settings = None, experiment: Settings = None,
     units_saturated: Curves = None,

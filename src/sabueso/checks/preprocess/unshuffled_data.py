@@ -17,7 +17,7 @@ from ...places import Place
     severity="error",
     leads_to=("not-learning", "overfitting", "underfitting", "label-drift", "covariate-drift", "class-imbalance", "label-out-of-range",
               "unseen-category", "metric-averaging", "learning-rate-too-high", "exploding-gradient"),
-    interventions=("loader shuffled",),
+    interventions=("rows shuffled",),
 )  # fmt: skip
 def unshuffled_data(
     *,

@@ -15,7 +15,7 @@ from ...places import Place
 LEADS_TO = ("learning-rate-too-low", "not-learning", "underfitting", "learning-rate-too-high")
 
 
-@check(stage="train", severity="error", leads_to=LEADS_TO)
+@check(stage="train", severity="error", leads_to=LEADS_TO, interventions=("schedule left out",))
 def scheduler_order(scheduler: list[Fact], learning_rate: list[Series] | None = None, *, small: float = 1e-3, share: float = 0.5) -> Iterator[Finding]:
     """A learning rate scheduler is stepped too often, too seldom, or before the optimizer.
 

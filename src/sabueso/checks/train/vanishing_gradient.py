@@ -12,7 +12,7 @@ from ...findings import Finding
 from ...learning import harm, matrices, trainings, within
 
 
-@check(stage="train", severity="error", leads_to=("not-learning", "learning-rate-too-low", "underfitting"))
+@check(stage="train", severity="error", leads_to=("not-learning", "learning-rate-too-low", "underfitting"), interventions=("layers initialised anew",))
 def vanishing_gradient(
     train_loss: list[Series], weight_gradient: list[Series], initial_weights: list[Fact], targets: list[Fact] = None,
     model: list[Fact] = None, *, shrink: float = 0.2, least: float = 1e-3, layers: int = 4,
