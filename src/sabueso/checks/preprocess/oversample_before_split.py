@@ -12,7 +12,12 @@ from ...events import Fact
 from ...findings import Finding
 
 
-@check(stage="preprocess", severity="error", leads_to=("split-overlap", "duplicate-rows", "tested-on-train", "class-imbalance"))
+@check(
+    stage="preprocess",
+    severity="error",
+    leads_to=("split-overlap", "duplicate-rows", "tested-on-train", "class-imbalance"),
+    interventions=("resampled within the training rows", "judged rows left out of the fit"),
+)
 def oversample_before_split(row_use: list[Fact], *, near_copies: list[Fact] | None = None, least: int = 5) -> Iterator[Finding]:
     """Rows were repeated or made up from others before the split, so that copies of one row stand on both sides.
 

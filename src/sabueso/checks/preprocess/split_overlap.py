@@ -10,7 +10,13 @@ from ...events import Fact
 from ...findings import Finding
 
 
-@check(stage="preprocess", severity="error", leads_to=("tested-on-train", "duplicate-rows", "group-leakage"), instead=("rows_shared",))
+@check(
+    stage="preprocess",
+    severity="error",
+    leads_to=("tested-on-train", "duplicate-rows", "group-leakage"),
+    instead=("rows_shared",),
+    interventions=("judged rows left out of the fit",),
+)
 def split_overlap(row_use: list[Fact], *, rows_shared: list[Fact] | None = None, least: int = 3, share: float = 0.01) -> Iterator[Finding]:
     """Rows of the evaluation are training rows as well: the two parts were not cut apart.
 

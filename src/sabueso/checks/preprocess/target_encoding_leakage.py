@@ -11,7 +11,9 @@ from ...findings import Finding
 from ...places import Place
 
 
-@check(stage="preprocess", severity="error", leads_to=("target-leakage", "fit-before-split", "overfitting"))
+@check(
+    stage="preprocess", severity="error", leads_to=("target-leakage", "fit-before-split", "overfitting"), interventions=("encoded within the training rows",)
+)
 def target_encoding_leakage(row_use: list[Fact], *, tell: list[Fact] | None = None) -> Iterator[Finding]:
     """A category was replaced by the mean of the target over all rows, the judged rows' own answers included.
 

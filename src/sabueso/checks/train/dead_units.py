@@ -13,7 +13,12 @@ from ...findings import Finding
 from ...learning import Training, hardly, harm, trainings, within
 
 
-@check(stage="train", severity="error", leads_to=("not-learning", "vanishing-gradient", "underfitting", "graph-broken"))
+@check(
+    stage="train",
+    severity="error",
+    leads_to=("not-learning", "vanishing-gradient", "underfitting", "graph-broken"),
+    interventions=("layers initialised anew", "learning rate / 10"),
+)
 def dead_units(
     train_loss: list[Series], units_dead: list[Series], activation: list[Fact] = None, initial_weights: list[Fact] = None,
     targets: list[Fact] = None, model: list[Fact] = None, *, dead: float = 0.9,

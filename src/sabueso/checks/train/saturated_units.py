@@ -12,7 +12,12 @@ from ...findings import Finding
 from ...learning import harm, trainings, within
 
 
-@check(stage="train", severity="error", leads_to=("vanishing-gradient", "not-learning", "underfitting"))
+@check(
+    stage="train",
+    severity="error",
+    leads_to=("vanishing-gradient", "not-learning", "underfitting"),
+    interventions=("inputs standardised", "layers initialised anew"),
+)
 def saturated_units(
     train_loss: list[Series], units_saturated: list[Series], targets: list[Fact] = None, initial_weights: list[Fact] = None,
     output_std: list[Series] = None, *, first: float = 0.5, most_learnt: float = 0.6,
