@@ -112,6 +112,7 @@ VOCABULARY: dict[str, Term] = {
     # ---- torch: data
     "input_layout": Term("fact", "", "pictures given to a model: roughness as given and with the same memory read channels last, line", "torch"),
     "nonfinite_found": Term("fact", "", "values not finite in data or weights: where (batch, parameter, buffer, table), tensor, rows, count, spot"),
+    "picture_layout": Term("fact", "", "pictures judged beside those learnt from: likeness of the mean pictures as given and turned, how", "torch"),
     "sample_seed": Term("fact", "", "a random stream was given one and the same seed for many samples: call, seed, samples, dataset", "torch"),
     "torch_settings": Term("fact", "", "how torch computes, at the first step: default dtype, threads, determinism, precision, device, version", "torch"),
     "worker_random": Term("fact", "", "a worker's first batch: loader, epoch, worker, random streams drawn from with digests before and after", "torch"),

@@ -23,6 +23,7 @@ from .watch import Watch
 PART = "sources"
 TIMES = 2
 APPLIES = frozenset({"matmul", "mm", "mv", "linear", "addmm"})
+CONVOLVES = frozenset({"conv1d", "conv2d", "conv3d"})
 MOST_VALUES = 2_000_000
 NARROW, WIDE = 0.1, 30.0  # of an input's spread (root mean square): 1 is what initialisers are made for, pictures in 0 to 1 have 0.3 to 0.5
 USUAL = 0.75  # of the rows are at most at the level told: a few rows far out are outliers, no scale
@@ -46,13 +47,17 @@ class Sources:
         self.given(given, id(root), self.modules.label(root))
 
     def operation(self, name: str, func: Any, args: Any, kwargs: Any, result: Any, outputs: list[Any]) -> None:
-        """Data meets a trained weight outside of any module: the input of a model of bare tensors."""
-        if name not in APPLIES or self.trace.stack or self.watch.evaluating or len(args) < 2 or not all(map(torch.is_tensor, args[:2])):
+        """Data meets a trained weight: the input of a model of bare tensors, or what a model has made of its input before its first layer."""
+        if name not in APPLIES and name not in CONVOLVES or self.watch.evaluating or len(args) < 2 or not all(map(torch.is_tensor, args[:2])):
             return
-        made = self.trace.of(args[0])
-        weight = args[1]
-        if weight.requires_grad and weight.is_leaf and not args[0].requires_grad and not (made is not None and made.lost):
+        made, weight = self.trace.of(args[0]), args[1]
+        if not weight.requires_grad or not weight.is_leaf or args[0].requires_grad or made is not None and made.lost:
+            return
+        if not self.trace.stack:
             self.given(args[0], id(weight), named(weight) or "the first weight")
+        elif made is not None:  # not the input itself, which is told when the call has returned
+            root = self.modules.root_of(self.trace.stack[0]) or self.trace.stack[0]
+            self.given(args[0], id(root), self.modules.label(root))
 
     def given(self, given: Any, key: int, label: str | None) -> None:
         """What a model was given, where its scale is odd."""

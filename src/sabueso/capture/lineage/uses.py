@@ -159,7 +159,7 @@ class Uses:
             "class_share": class_share(fit, shared),
         }  # fmt: skip
         if len(twice) < len(shared) and fit.known.table is not None:
-            told |= {"twin_bits": rarity(fit.known, shared), "repeats": self._repeats(known)}
+            told |= {"twin_bits": rarity(fit.known, shared), "repeats": self._repeats(known), "twin_labels": twin_labels(fit)}
         if source is not None:
             told |= {
                 "source": source.name,
@@ -282,10 +282,10 @@ def rarity(known: Known, shared: np.ndarray) -> float:
     """How surprising such rows are, in bits, their columns taken as independent: the median of some of them."""
     table = known.table
     assert table is not None
-    sample = table.codes[spaced(table.rows, 256)]
+    sample = table.take(spaced(table.rows, 256)).codes
     rows = np.flatnonzero(np.isin(known.ids, shared))
     rows = rows[spaced(len(rows), 32)]
-    same = (table.codes[rows][:, None, :] == sample[None, :, :]).sum(axis=1)
+    same = (table.take(rows).codes[:, None, :] == sample[None, :, :]).sum(axis=1)
     return round(float(np.median(-np.log2((same + 0.5) / (len(sample) + 1)).sum(axis=1))), 1)
 
 
@@ -297,6 +297,18 @@ def same_labels(train: Known, evaluated: Known, shared: np.ndarray) -> float | N
     mine = {int(i): label for i, label in zip(train.ids, a)}
     pairs = [(mine[int(i)], label) for i, label in zip(evaluated.ids, b) if int(i) in mine]
     return sum(x == y for x, y in pairs) / len(pairs) if pairs else None
+
+
+def twin_labels(fit: Fit) -> list[float] | None:
+    """Of neighbours among equal training rows the share with one label, and of any two rows; None without enough of them."""
+    if fit.y is None or len(fit.y) != fit.known.rows:
+        return None
+    order = np.argsort(fit.known.ids, kind="stable")
+    ids, y = fit.known.ids[order], fit.y[order]
+    twins = (ids[1:] == ids[:-1]) & (ids[1:] >= 0)
+    if twins.sum() < 20:
+        return None
+    return [round(float((y[1:] == y[:-1])[twins].mean()), 3), round(float((fit.y[1:] == fit.y[:-1]).mean()), 3)]
 
 
 def class_share(fit: Fit, shared: np.ndarray) -> float | None:
