@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -89,7 +89,8 @@ class Profile:
 
     def as_dict(self) -> dict[str, Any]:
         """JSON-able; what is absent is left out."""
-        return {k: v for k, v in asdict(self).items() if v not in (None, [], "")}
+        held = ((f, getattr(self, f)) for f in self.__slots__)
+        return {k: list(v) if isinstance(v, list) else v for k, v in held if v not in (None, [], "")}
 
     def _repr_html_(self) -> str:
         """For notebooks: what it is, and its distribution as a drawing without scripts."""

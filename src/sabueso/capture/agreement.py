@@ -14,6 +14,7 @@ import numpy as np
 MOST_ROWS = 2_000  # that are looked at; distances between them cost about 0.1 CPU seconds
 MOST_WIDTH = 96  # wider features are projected at random
 NEIGHBOURS = 10
+AT_ONCE, GROUP, MOST_LEFT = 128, 16, 8  # rows whose distances are worked out together; columns of a group; candidates left of each neighbour
 SHIFTS = 24  # rows up or down
 LEAST = 40  # rows of a stretch
 LOW = 0.35  # of the way from chance to what the other rows reach: at most so much is left in a stretch that is wrong
@@ -33,11 +34,35 @@ def prepared(x: np.ndarray) -> np.ndarray:
 
 
 def neighbours(a: np.ndarray, b: np.ndarray, k: int, same: bool = False) -> np.ndarray:
-    """The k nearest rows of b for each row of a."""
-    distance = (a * a).sum(1)[:, None] + (b * b).sum(1)[None] - 2 * (a @ b.T)
-    if same:
-        np.fill_diagonal(distance, np.inf)
-    return np.argpartition(distance, k, axis=1)[:, :k]
+    """The k nearest rows of b for each row of a; with `same` both are one table, and no row is its own neighbour."""
+    found = np.empty((len(a), k), np.int64)
+    own, size = (a * a).sum(1), (b * b).sum(1)
+    for start in range(0, len(a), AT_ONCE):  # so many distances stay in the processor's cache
+        distance = a[start : start + AT_ONCE] @ b.T
+        distance *= -2
+        distance += size
+        distance += own[start : start + AT_ONCE, None]
+        if same:
+            some = np.arange(len(distance))
+            distance[some, start + some] = np.inf
+        found[start : start + AT_ONCE] = _smallest(distance, k)
+    return found
+
+
+def _smallest(x: np.ndarray, k: int) -> np.ndarray:
+    """The columns of the k smallest values of each row: chosen among those at most the (k + 1)th smallest of the minima of groups of columns."""
+    groups = x.shape[1] // GROUP
+    if groups < 2 * (k + 1):
+        return np.argpartition(x, k, axis=1)[:, :k]
+    least = x[:, : groups * GROUP].reshape(len(x), GROUP, groups).min(axis=1)
+    rows, columns = np.nonzero(x <= np.partition(least, k, axis=1)[:, k : k + 1])
+    counts = np.bincount(rows, minlength=len(x))
+    if counts.max() > MOST_LEFT * k or counts.min() <= k:  # many rows as near as each other, or no numbers
+        return np.argpartition(x, k, axis=1)[:, :k]
+    place = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
+    values, at = np.full((len(x), counts.max()), np.inf, x.dtype), np.zeros((len(x), counts.max()), np.int64)
+    values[rows, place], at[rows, place] = x[rows, columns], columns
+    return np.take_along_axis(at, np.argpartition(values, k, axis=1)[:, :k], axis=1)
 
 
 def votes(labels: np.ndarray, near: np.ndarray, classes: int) -> tuple[np.ndarray, np.ndarray]:

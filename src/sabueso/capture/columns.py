@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,6 +18,9 @@ MOST_COLUMNS = 200
 MOST_LEVELS = 10_000
 FEW = 64  # a numeric column with no more distinct values is also compared value by value
 ROWS = 50  # rows that a finding names
+NOTABLE = 0.1  # standard deviations by which a column has moved
+CELLS = 4096
+AT_ONCE = 16  # columns
 GRID = np.arange(21) / 20
 
 
@@ -35,9 +41,18 @@ class Reference:
     inner: np.ndarray = field(default_factory=lambda: np.zeros(0))
     levels: dict[Any, int] = field(default_factory=dict)
 
+    _counts: list[int] | None = None
+
     @property
     def grid(self) -> list[float]:
         return _grid(self.stock)
+
+    @property
+    def counts(self) -> list[int]:
+        """The stock by bin, counted once."""
+        if self._counts is None:
+            self._counts = drift.count(self.stock, self.inner).tolist()
+        return list(self._counts)
 
     @property
     def few(self) -> dict[float, int] | None:
@@ -112,14 +127,33 @@ def reference(name: str, index: int, column: np.ndarray) -> Reference:
         missing = sum(v is None for v in some)
         return Reference(name, index, True, len(some), missing, levels=levels if len(levels) <= MOST_LEVELS else {})
     real = np.ascontiguousarray(column, np.float64)  # a column of a matrix lies scattered: it is gathered once
-    finite = np.isfinite(real)
-    good = real if finite.all() else real[finite]
+    total = float(real.sum())
+    good = real if math.isfinite(total) else real[np.isfinite(real)]
     made = Reference(name, index, False, n, n - len(good))
     if len(good):
-        made.low, made.high, made.mean, made.sd = float(good.min()), float(good.max()), float(good.mean()), float(good.std())
+        made.low, made.high, made.mean = float(good.min()), float(good.max()), float(good.mean())
+        away = good - made.mean
+        made.sd = math.sqrt(float(away @ away) / len(good))
         made.stock = np.sort(good[spread(len(good), SAMPLE)])
         made.inner = np.unique(_grid_of(made.stock, np.arange(1, drift.BINS) / drift.BINS))
     return made
+
+
+def gathered(columns: list[np.ndarray]) -> Iterator[np.ndarray]:
+    """The columns one after the other. Those of a matrix that lies row by row are copied out several at once, as a line of memory holds several."""
+    for start in range(0, len(columns), AT_ONCE):
+        some = columns[start : start + AT_ONCE]
+        size = some[0].itemsize
+        places = [c.__array_interface__["data"][0] for c in some]
+        beside = all(b - a == size for a, b in zip(places, places[1:])) and len({(c.dtype, c.shape, c.strides) for c in some}) == 1
+        if len(some) == 1 or not beside or some[0].dtype.kind != "f" or some[0].strides[0] <= size:
+            yield from some
+            continue
+        matrix = np.lib.stride_tricks.as_strided(some[0], (len(some[0]), len(some)), (some[0].strides[0], size), writeable=False)
+        out = np.empty((len(some), len(matrix)), matrix.dtype)
+        for row in range(0, len(matrix), 256):
+            out[:, row : row + 256] = matrix[row : row + 256].T
+        yield from out
 
 
 def beside(ref: Reference, column: np.ndarray, rows: np.ndarray) -> dict[str, Any] | None:
@@ -132,18 +166,18 @@ def beside(ref: Reference, column: np.ndarray, rows: np.ndarray) -> dict[str, An
 def _numbers(ref: Reference, column: np.ndarray, rows: np.ndarray) -> dict[str, Any] | None:
     real = column.astype(np.float64, copy=False)
     gap = ~np.isfinite(real)
-    good, at = real[~gap], rows[~gap]
+    good, at = (real[~gap], rows[~gap]) if gap.any() else (real, rows)
     told: dict[str, Any] = {"name": ref.name, "index": ref.index, "kind": "number", "ref": ref.as_dict(),
                             "cur": {"count": len(real), "missing": int(gap.sum())}}  # fmt: skip
     notable = _missing(ref, told, gap, rows)
     if not len(good) or not len(ref.stock):
         return told if notable else None
-    at_edge = np.searchsorted(ref.inner, good, side="left")
-    told["ref_counts"], told["cur_counts"] = drift.count(ref.stock, ref.inner).tolist(), np.bincount(at_edge, minlength=len(ref.inner) + 1).tolist()
+    at_edge = _bins(ref, good)
+    told["ref_counts"], told["cur_counts"] = ref.counts, np.bincount(at_edge, minlength=len(ref.inner) + 1).tolist()
     effect = drift.effect(told["ref_counts"], told["cur_counts"])
     moved = split(at_edge / max(len(ref.inner), 1) if len(ref.inner) else np.sign(good - ref.mean), 0.5)
     beyond = (good < ref.low) | (good > ref.high)
-    if not (notable or effect >= 0.1 or moved is not None or int(beyond.sum()) > 0.005 * len(good)):
+    if not (notable or effect >= NOTABLE or moved is not None or int(beyond.sum()) > 0.005 * len(good)):
         return None
     told["cur"] |= {"mean": float(good.mean()), "sd": float(good.std()), "min": float(good.min()), "max": float(good.max()),
                     "grid": _grid(np.sort(good))}  # fmt: skip
@@ -161,6 +195,23 @@ def _numbers(ref: Reference, column: np.ndarray, rows: np.ndarray) -> dict[str, 
                          "rest_grid": _grid(np.sort(np.delete(good, slice(start, stop)))),
                          "rest_counts": drift.count(np.delete(good, slice(start, stop)), ref.inner).tolist()}  # fmt: skip
     return told
+
+
+def _bins(ref: Reference, good: np.ndarray) -> np.ndarray:
+    """The bin of each value, as `np.searchsorted(ref.inner, good)` has it: of most it is that of their cell in an even grid, in which no edge lies."""
+    low, wide = (ref.inner[0], ref.inner[-1] - ref.inner[0]) if len(ref.inner) else (0.0, 0.0)
+    if len(good) < 20 * len(ref.inner) or not 1e-300 < wide < 1e300:
+        return np.searchsorted(ref.inner, good, side="left")
+
+    def cell(values: np.ndarray) -> np.ndarray:
+        return (np.clip((values - low) * (CELLS / wide), -1.0, CELLS + 1.0) + 1.0).astype(np.intp)
+
+    edges = np.bincount(cell(ref.inner), minlength=CELLS + 3)
+    of = cell(good)
+    found = (np.cumsum(edges) - edges)[of]
+    unsure = np.flatnonzero(edges[of])
+    found[unsure] = np.searchsorted(ref.inner, good[unsure], side="left")
+    return found
 
 
 def _missing(ref: Reference, told: dict[str, Any], gap: np.ndarray, rows: np.ndarray) -> bool:
@@ -215,18 +266,25 @@ def split(rank: np.ndarray, usual: float, clear: float = 6.0) -> tuple[int, int,
     n = len(rank)
     if n < 8:
         return None
-    total = np.cumsum(rank)
-    k = np.arange(1, n)
-    left, right = total[:-1] / k, (total[-1] - total[:-1]) / (n - k)
-    gain = np.abs(right - left) * np.sqrt(k * (n - k) / n)
+    mean = float(rank.mean())
+    away = rank - mean
+    total = np.cumsum(away)[:-1]
+    gain = np.abs(total) * _contrast(n)
     gain[:2], gain[-2:] = 0.0, 0.0
     at = int(np.argmax(gain))
-    within = np.sqrt(((rank[: at + 1] - left[at]) ** 2).sum() + ((rank[at + 1 :] - right[at]) ** 2).sum()) / np.sqrt(n)
-    within = max(float(within), 0.02)
-    if gain[at] < clear * within or abs(right[at] - left[at]) < 0.5 * within:
+    most, left, right = float(gain[at]), mean + float(total[at]) / (at + 1), mean - float(total[at]) / (n - at - 1)
+    within = max(math.sqrt(max(float(away @ away) - most**2, 0.0) / n), 0.02)
+    if most < clear * within or abs(right - left) < 0.5 * within:
         return None
-    end = abs(right[at] - usual) >= abs(left[at] - usual)
-    return (at + 1, n, float(left[at]), float(right[at])) if end else (0, at + 1, float(right[at]), float(left[at]))
+    end = abs(right - usual) >= abs(left - usual) - 1e-9 * abs(right - left)  # of a ramp both ends have moved as much: the end is told
+    return (at + 1, n, left, right) if end else (0, at + 1, right, left)
+
+
+@functools.lru_cache(maxsize=4)
+def _contrast(n: int) -> np.ndarray:
+    """What a sum of the first k deviations weighs as a contrast between the first k and all others."""
+    k = np.arange(1, n)
+    return np.sqrt(n / (k * (n - k)))
 
 
 def sharpness(values: np.ndarray, start: int, stop: int, near: int = 12) -> float:

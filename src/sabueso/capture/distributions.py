@@ -64,7 +64,8 @@ def _related(recorder: Recorder, some: Any, found: list[Profile], source: str, p
     if len(shown) < 2 or not recorder.wants("correlation"):
         return
     lib = summarise.library(some)
-    columns = [some[:, n] if lib == "numpy" else summarise.column(some, summarise.columns_of(some)[n]) for n, _ in shown]
+    plain = summarise.numeric_columns(some) if lib == "pandas" else some.T if lib == "numpy" else None
+    columns = [plain[n] if plain is not None else summarise.column(some, summarise.columns_of(some)[n]) for n, _ in shown]
     held = np.array([np.asarray(c, np.float64) for c in columns])
     good = np.isfinite(held)
     centred = np.where(good, held - np.array([[p.mean] for _, p in shown]), 0.0)

@@ -16,7 +16,7 @@ import numpy as np
 
 from .. import drift
 from .clock import links_of, offsets_now
-from .columns import Reference, beside, columns, names_of, positions, reference
+from .columns import Reference, beside, columns, gathered, names_of, positions, reference
 from .lineage.fingerprints import spaced
 from .moments import look
 from .naming import names_by_value
@@ -88,7 +88,7 @@ class Flow:
             model.names = names or names_of(x)
             model.named = model.names is not None
             model.names = model.names or names_by_value(got, model.rows)
-            model.columns = [reference(_name(model.names, j), j, c) for j, c in enumerate(got)]
+            model.columns = [reference(_name(model.names, j), j, c) for j, c in enumerate(gathered(got))]
             model.target, model.clock = self._target(y), links_of(got)
         self.spent += time.thread_time() - began
         return model

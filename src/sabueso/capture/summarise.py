@@ -182,13 +182,14 @@ def numbers(x: np.ndarray, name: str, dtype: str, kind: str = "number") -> Profi
         return made
     made.zeros = int((good == 0).sum())
     made.min, made.max, made.mean, made.sd = float(good.min()), float(good.max()), float(good.mean()), float(good.std())
-    some = good[spread(len(good), MOST_ROWS)]
+    some = np.sort(good[spread(len(good), MOST_ROWS)])
     made.whole = x.dtype.kind in "iub" or bool((some == np.round(some)).all())
-    made.quantiles = [float(q) for q in np.quantile(some, GRID)]
-    levels, times = np.unique(some, return_counts=True)
+    made.quantiles = np.interp(np.array(GRID) * (len(some) - 1), np.arange(len(some)), some).tolist()
+    starts = np.flatnonzero(np.concatenate(([True], some[1:] != some[:-1])))
+    levels, times = some[starts], np.diff(starts, append=len(some))
     made.distinct, made.sampled = len(levels), len(some)
-    most = np.argsort(-times, kind="stable")[:MOST_TOP]
-    made.top = [(float(levels[i]), int(times[i])) for i in most] if len(levels) <= 4 * MOST_TOP or times[most[0]] > 0.01 * len(some) else []
+    if len(levels) <= 4 * MOST_TOP or times.max() > 0.01 * len(some):
+        made.top = [(float(levels[i]), int(times[i])) for i in np.argsort(-times, kind="stable")[:MOST_TOP]]
     return made
 
 
@@ -230,9 +231,12 @@ def as_number(text: str) -> float | None:
 
 def profile_table(x: Any, most: int = 200) -> list[Profile]:
     """Profiles of a table's columns, or of a two-dimensional array's, at most so many."""
-    if is_frame(x):
-        return [profile_of(x, c) for c in columns_of(x)[:most]]
     lib = library(x)
+    if is_frame(x):
+        plain = numeric_columns(x) if lib == "pandas" and len(x) else None
+        if plain is not None:
+            return [numbers(c, n, str(c.dtype), "bool" if c.dtype.kind == "b" else "number") for c, n in zip(plain[:most], columns_of(x))]
+        return [profile_of(x, c) for c in columns_of(x)[:most]]
     array = x.detach().cpu().numpy() if lib == "torch" else np.asarray(x)
     flat = array.reshape(len(array), -1)
     return [profile(flat[:, i], str(i)) for i in range(min(flat.shape[1], most))]
