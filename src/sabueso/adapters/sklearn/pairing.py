@@ -58,7 +58,7 @@ def rows_in_step(hooks: Any, fit: Fit, call: Any, batches: bool) -> None:
         return
     told = instep.of(recorder, hooks.lineage).look(call.x, call.y, call.known, batches)
     if told is None and not batches and not call.known.notes.get("split"):
-        told = labelled.look(call.x, call.y, hooks.lineage) or keyed.look(call.x, call.y)
+        told = labelled.look(call.x, call.y, hooks.lineage) or keyed.look(call.x, call.y, call.known)
     if told is None and not batches:
         answers.of(recorder, hooks.lineage).look(call.x, call.y, call.known)
     if told is None or not recorder.once("row_mismatch", told["how"], told["line"]):

@@ -9,14 +9,19 @@ import numpy as np
 from .. import agreement, summarise
 from . import sight
 from .fingerprints import spaced
-from .registry import shape_of
+from .registry import Known, shape_of
 
 LEAST, MOST = 50, 200_000
 BETTER = 0.75  # the neighbours' error with the labels brought into the inputs' order, as a share of that as they stand: at most
 
 
-def look(x: Any, y: Any) -> dict[str, Any] | None:
+def look(x: Any, y: Any, known: Known) -> dict[str, Any] | None:
     """What is out of step; None where no two tables in sight show it, or where the other order tells the labels no better."""
+    return _in_sight(x, y) or _by_source(x, y, known)
+
+
+def _in_sight(x: Any, y: Any) -> dict[str, Any] | None:
+    """Both tables are at hand with as many rows as the fit has."""
     shape = shape_of(x)
     if y is None or shape is None or len(shape) != 2 or not LEAST <= shape[0] <= MOST or shape_of(y) != (shape[0],):
         return None
@@ -37,12 +42,72 @@ def look(x: Any, y: Any) -> dict[str, Any] | None:
     return None
 
 
-def _frames(rows: int) -> list[tuple[str, Any, Any]]:
-    """(name, table, frame of the program) of the tables in sight with as many rows."""
+def _by_source(x: Any, y: Any, known: Known) -> dict[str, Any] | None:
+    """The inputs' rows are known by content in a table that has the key; the labels are a stretch of a column of another that has it too."""
+    source, shape = known.source, shape_of(x)
+    whole = source.ref() if source.ref is not None else None
+    rows = known.ids - source.base
+    if whole is None or not known.exact or shape is None or len(shape) != 2 or not LEAST <= shape[0] <= MOST or shape_of(y) != (shape[0],):
+        return None
+    if not summarise.is_frame(whole) or summarise.height(whole) != source.rows or (rows < 0).any() or (rows >= source.rows).any():
+        return None
+    labels = summarise.values(y)
+    if labels.dtype.kind not in "iuf" or len(np.unique(labels[:1000])) < 2:
+        return None
+    for name, theirs, frame in _frames(None):
+        start = _stretch(theirs, labels) if theirs is not whole else None
+        told = _other_keys(whole, rows, theirs, start, x, labels) if start is not None else None
+        if told is not None:
+            line = max([sight.assigned(f, n)[0] or 0 for n, _, f in _given_by(x, whole, theirs, frame)] or [0]) or sight.assigned(frame, name)[0]
+            return {**told, "how": "key", "name": name, "inputs": source.name, "file": frame.f_code.co_filename, "line": line, "right": None}
+    return None
+
+
+def _given_by(x: Any, whole: Any, theirs: Any, frame: Any) -> list[tuple[str, Any, Any]]:
+    """Tables of that frame, other than the two, that hold the first column of the inputs: where these got their order."""
+    first = _column(x, 0)
+    held = [h for h in _frames(None) if h[2] is frame and h[1] is not whole and h[1] is not theirs]
+    return [h for h in held if first is not None and _stretch(h[1], first) is not None]
+
+
+def _stretch(frame: Any, labels: np.ndarray) -> int | None:
+    """Where the labels stand, one after the other, in a column of a table."""
+    for name in summarise.columns_of(frame)[:60]:
+        column = summarise.column(frame, name)
+        if column.dtype.kind in "iuf" and len(column) >= len(labels):
+            for start in np.flatnonzero(column[: len(column) - len(labels) + 1] == labels[0])[:16]:
+                if np.array_equal(column[start : start + len(labels)], labels):
+                    return int(start)
+    return None
+
+
+def _other_keys(whole: Any, rows: np.ndarray, theirs: Any, start: int, x: Any, labels: np.ndarray) -> dict[str, Any] | None:
+    """A key of both tables that is another one for a row's inputs than for its label, and by which the labels fit better."""
+    for key in [c for c in summarise.columns_of(whole) if c in summarise.columns_of(theirs)][:20]:
+        a, b = summarise.column(whole, key), summarise.column(theirs, key)
+        if a.dtype.kind != b.dtype.kind or a.dtype.kind == "f" or len(set(a.tolist())) < len(a) or len(set(b.tolist())) < len(b):
+            continue
+        mine, given = a[rows], b[start : start + len(rows)]
+        out = np.flatnonzero(mine != given)
+        place = {k: i for i, k in enumerate(given.tolist())}
+        at = np.array([place.get(k, -1) for k in mine.tolist()])
+        some = np.flatnonzero(at >= 0)
+        if len(out) < 0.02 * len(rows) + 3:
+            return None
+        if len(some) < max(LEAST, 0.3 * len(rows)):
+            continue
+        if _better(x[some] if not hasattr(x, "iloc") else x.iloc[some], labels[some], labels[at[some]]):
+            return {"rows": len(rows), "out": len(out), "key": key, "at": int(out[0]), "first_input": str(mine[out[0]]), "first_label": str(given[out[0]]),
+                    "out_rows": rows[out][:50].tolist()}  # fmt: skip
+    return None
+
+
+def _frames(rows: int | None) -> list[tuple[str, Any, Any]]:
+    """(name, table, frame of the program) of the tables in sight, all or those with as many rows."""
     found: list[tuple[str, Any, Any]] = []
     for frame in sight.user_frames():
         for name, value in sight.holdings(frame):
-            if summarise.is_frame(value) and summarise.height(value) == rows and not any(value is f[1] for f in found) and len(found) < 8:
+            if summarise.is_frame(value) and (rows is None or summarise.height(value) == rows) and not any(value is f[1] for f in found) and len(found) < 8:
                 found.append((name, value, frame))
     return found
 
