@@ -90,7 +90,7 @@ def of(recorder: Any) -> Again:
 def values_of(known: Any, most_cells: int = 400_000) -> np.ndarray | None:
     """The values that lineage keeps of an array of numbers, if it is small enough to be tried on."""
     table = known.table if known is not None else None
-    if table is None or not table.numeric.all() or table.codes.size > most_cells:
+    if table is None or not table.numeric.all() or table.rows * table.width > most_cells:
         return None
     return table.floats()
 

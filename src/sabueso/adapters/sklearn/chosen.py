@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from typing import Any
 
@@ -12,6 +13,7 @@ from ...capture.lineage.fingerprints import table_of
 from ...capture.lineage.registry import shape_of
 from ...capture.lineage.standardised import line_of
 from ...capture.lineage.uses import Fit, unique
+from ...capture.operands import parsed
 
 MOST_CELLS = 4_000_000
 LEAST, TIMES = 5, 3  # columns chosen; and so many times as many to choose from
@@ -38,13 +40,25 @@ def look(hooks: Any, fit: Fit, call: Any) -> None:
         everything, training = _agreement(values, y), _agreement(values[rows], fit.y)
         rest = np.setdiff1d(np.arange(values.shape[1]), at)
         if everything[at].min() >= everything[rest].max() - 1e-9 and training[at].min() < training[rest].max() - 1e-6:
-            where = line_of(fit.origin, CALLS)
+            where = _asked(fit.origin, line_of(fit.origin, CALLS))
             told = {"model": fit.name, "table": name, "kept": len(at), "columns": values.shape[1], "rows": source.rows, "judged": len(judged),
                     "least": round(float(everything[at].min()), 4), "best_left": round(float(everything[rest].max()), 4),
                     "least_train": round(float(training[at].min()), 4), "best_left_train": round(float(training[rest].max()), 4)}  # fmt: skip
             place = {"file": where[0], "line": where[1]} if where else {"file": call.origin[0][0], "line": call.origin[0][1]} if call.origin else {}
             recorder.fact("chosen", told, stage="preprocess", estimator=fit.name, **place)
             return
+
+
+def _asked(origin: sight.Origin, where: tuple[str, int] | None) -> tuple[str, int] | None:
+    """Where the choice is made in a function of its own: the last line before the fit that calls it, since there it is given the rows."""
+    if where is None:
+        return None
+    file, line = where
+    within = [n for n in ast.walk(parsed(file) or ast.Module(body=[], type_ignores=[])) if isinstance(n, ast.FunctionDef) and n.lineno <= line <= n.end_lineno]
+    own = max(within, key=lambda n: n.lineno, default=None)
+    if own is None or any(f == file and own.lineno <= at <= own.end_lineno for f, at, *_ in origin):  # type: ignore[operator]
+        return where
+    return line_of(origin, re.compile(rf"(?<!def )\b{re.escape(own.name)}\s*\(")) or where
 
 
 def _wholes(rows: int, width: int, at: np.ndarray, y: np.ndarray) -> list[tuple[str, Any, np.ndarray]]:
@@ -67,10 +81,20 @@ def _wholes(rows: int, width: int, at: np.ndarray, y: np.ndarray) -> list[tuple[
 def _places(table: Any, mine: Any, rows: np.ndarray) -> np.ndarray | None:
     """The whole's column for each chosen one."""
     some = np.unique(np.linspace(0, len(rows) - 1, 8).astype(int))
-    theirs, held = table.codes[rows[some]], mine.codes[some]
+    theirs, held = table.take(rows[some]).codes, mine.take(some).codes
     at = [np.flatnonzero((theirs == held[:, j : j + 1]).all(axis=0)) for j in range(mine.width)]
     found = [int(a[0]) for a in at if len(a) == 1]
+    if not found:
+        found = _scaled(table.floats(rows), mine.floats())
     return np.array(found) if len(set(found)) == mine.width else None
+
+
+def _scaled(values: np.ndarray, mine: np.ndarray) -> list[int]:
+    """The one column of the whole that each chosen one is but for its place and scale."""
+    x, y = (v - v.mean(axis=0) for v in (values, mine))
+    with np.errstate(all="ignore"):
+        same = np.abs(y.T @ x) / np.sqrt(np.outer((y * y).sum(axis=0), (x * x).sum(axis=0))) > 1 - 1e-6
+    return [int(np.flatnonzero(s)[0]) for s in same if s.sum() == 1]
 
 
 def _agreement(values: np.ndarray, y: np.ndarray) -> np.ndarray:

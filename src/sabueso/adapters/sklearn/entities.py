@@ -62,7 +62,7 @@ def ids_beside(lineage: Any, mine: Known) -> Iterator[tuple[str, np.ndarray]]:
             continue
         rows = mine.ids - source.base
         for c, name in enumerate(other.names[: other.table.width]):
-            codes = other.table.codes[:, c]
+            codes = other.table.column(c)
             count = np.unique(codes, return_counts=True)[1]
             if len(count) < LEAST_ENTITIES or not REPEATS[0] <= np.median(count) <= REPEATS[1] or count.max() > 0.1 * len(codes):
                 continue

@@ -165,5 +165,5 @@ def selects(before: Table, after: Table) -> bool:
     if after.width >= before.width or before.rows != after.rows:
         return False
     rows = spaced(before.rows, 24)
-    given = {c.tobytes() for c in np.ascontiguousarray(before.codes[rows].T)}
-    return all(c.tobytes() in given for c in np.ascontiguousarray(after.codes[rows].T))
+    given = {c.tobytes() for c in np.ascontiguousarray(before.take(rows).codes.T)}
+    return all(c.tobytes() in given for c in np.ascontiguousarray(after.take(rows).codes.T))

@@ -50,7 +50,7 @@ class Answers:
         rows = known.ids - source.base
         kept = (rows >= 0) & (rows < source.rows)
         if kept.mean() > 0.98:
-            self._compare(source, rows[kept], mine.codes[kept, 0], x, y, getattr(y, "name", None), known.table.codes[kept] if known.table is not None else None)
+            self._compare(source, rows[kept], mine.codes[kept, 0], x, y, getattr(y, "name", None), known.table and known.table.take(np.flatnonzero(kept)))
 
     def paired(self, x: Any, y: Any) -> None:
         """Inputs and labels that a network is about to be trained on, maybe divided by a constant."""
@@ -63,8 +63,8 @@ class Answers:
                 if (at >= 0).mean() > 0.98:
                     self._compare(source, at[at >= 0], mine.codes[at >= 0, 0], x, y, None)
 
-    def _compare(self, source: Source, rows: np.ndarray, labels: np.ndarray, x: Any, y: Any, name: Any, inputs: np.ndarray | None = None) -> None:
-        """`inputs` are the codes of the rows' inputs: a column that is one of them is the label's own past, in whatever order."""
+    def _compare(self, source: Source, rows: np.ndarray, labels: np.ndarray, x: Any, y: Any, name: Any, inputs: Table | None = None) -> None:
+        """`inputs` are those of the rows: a column that is one of them is the label's own past, in whatever order."""
         if source in self.right:
             return
         some, few = spaced(len(labels), 500), labels[spaced(len(labels), 8)]
@@ -78,7 +78,7 @@ class Answers:
             if not all((column == v).any() for v in few):
                 continue
             right = column[rows]
-            if inputs is not None and (inputs == right[:, None]).all(axis=0).any():
+            if inputs is not None and inputs.holds(right):
                 continue
             agree = float((right == labels).mean())
             if out_of_step(column, rows, right, labels, agree, own) and source not in self.waiting:
@@ -97,7 +97,7 @@ class Answers:
             if (np.diff(known.ids) < 0).any():
                 continue
             for j in range(min(table.width, 60)):
-                found.append((table.codes[:, j], table.names[j] if table.names else None, table.names is not None and table.names[j] == name))
+                found.append((table.column(j), table.names[j] if table.names else None, table.names is not None and table.names[j] == name))
         return found
 
     def tell(self) -> None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import sys
 import zlib
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,34 +23,71 @@ MOST_COLUMNS = 128
 CHUNK = 1 << 18  # cells that are mixed at once: they stay in the processor's cache
 
 
-@dataclass(slots=True)
 class Table:
-    """The values of an array or frame as 32-bit codes: `codes` (rows, columns), `names` where columns have any, `numeric` by column."""
+    """The values of an array or frame as 32-bit codes: `codes` (rows, columns), `names` where columns have any, `numeric` by column.
 
-    codes: np.ndarray
-    names: list[str] | None
-    numeric: np.ndarray
+    A table `of` (another table, rows of it) is copied out of it when its codes are first asked for.
+    """
+
+    __slots__ = ("_codes", "names", "numeric", "_of", "rows")
+
+    def __init__(self, codes: np.ndarray | None, names: list[str] | None, numeric: np.ndarray, of: tuple[Table, np.ndarray] | None = None) -> None:
+        self._codes, self.names, self.numeric, self._of = codes, names, numeric, of
+        self.rows = len(codes) if codes is not None else len(of[1]) if of is not None else 0
 
     @property
-    def rows(self) -> int:
-        return self.codes.shape[0]
+    def codes(self) -> np.ndarray:
+        if self._codes is None:
+            whole, rows = self._of  # type: ignore[misc]
+            self._codes, self._of = whole.codes[rows], None
+        return self._codes
 
     @property
     def width(self) -> int:
-        return self.codes.shape[1]
+        return len(self.numeric)
+
+    @property
+    def nbytes(self) -> int:
+        return 4 * self.rows * self.width
 
     def floats(self, rows: Any = slice(None)) -> np.ndarray:
         """The values of the numeric columns as float64 (text columns are NaN)."""
-        values = self.codes[rows].view(np.float32).astype(np.float64)
+        values = self.take(rows).codes.view(np.float32).astype(np.float64)
         values[:, ~self.numeric] = np.nan
         return values
 
     def take(self, rows: Any) -> Table:
+        if self._codes is None and self._of is not None:
+            return Table(None, self.names, self.numeric, (self._of[0], self._of[1][rows]))
         return Table(self.codes[rows], self.names, self.numeric)
+
+    def column(self, j: int) -> np.ndarray:
+        """The codes of one column."""
+        if self._codes is None and self._of is not None:
+            return self._of[0].column(j)[self._of[1]]
+        return self.codes[:, j]
+
+    def holds(self, column: np.ndarray) -> bool:
+        """Is one of the columns just these codes?"""
+        some = spaced(self.rows, 32)
+        near = np.flatnonzero((self.take(some).codes == column[some, None]).all(axis=0))
+        return any(np.array_equal(self.column(int(j)), column) for j in near)
+
+    def same_as(self, other: Table) -> None:
+        """Another table holds the same values: no codes of its own are needed."""
+        self._codes, self._of = other._codes, other._of
+
+    def within(self, whole: Table) -> None:
+        """Hold no codes of its own where they are those of neighbouring columns of another table, in the same rows."""
+        held, mine = whole.codes, self.codes
+        first = next((j for j in range(whole.width - self.width + 1) if np.array_equal(held[:, j], mine[:, 0])), None)
+        if first is not None and np.array_equal(held[:, first : first + self.width], mine):
+            self._codes = held[:, first : first + self.width]
 
     def take_column(self, j: int) -> Table:
         """One column as a table of its own."""
-        return Table(self.codes[:, j : j + 1], [self.names[j]] if self.names else None, self.numeric[j : j + 1])
+        codes = self.column(j)[:, None]
+        return Table(codes, [self.names[j]] if self.names else None, self.numeric[j : j + 1])
 
 
 def table_of(x: Any) -> Table | None:
@@ -100,7 +136,7 @@ def array_of(x: Any) -> np.ndarray | None:
 
 def row_hashes(table: Table, columns: Iterable[int] | None = None) -> np.ndarray:
     """One uint64 a row over all columns, or over some (then by their order in the list)."""
-    codes = table.codes if columns is None else table.codes[:, list(columns)]
+    codes = table.codes if columns is None else np.array([table.column(j) for j in columns]).T
     factors = column_factors(np.arange(codes.shape[1]))
     hashes = np.empty(len(codes), np.uint64)
     by_column = codes.flags.f_contiguous and codes.shape[1] > 1
@@ -142,7 +178,7 @@ def column_factors(columns: np.ndarray) -> np.ndarray:
 
 def column_bits(table: Table, rows: int = 256) -> np.ndarray:
     """Entropy of each column in bits over evenly spaced rows; 20 for a nearly unique one. Can equal rows be chance?"""
-    sample = table.codes[spaced(table.rows, rows)]
+    sample = table.take(spaced(table.rows, rows)).codes
     bits = np.zeros(table.width)
     for j in range(table.width):
         share = np.unique(sample[:, j], return_counts=True)[1] / len(sample)

@@ -51,7 +51,7 @@ class InStep:
             return None
         stretch, some = None, spaced(len(rows), FIRST_LOOK)
         for c in range(table.width):
-            column = table.codes[:, c]
+            column = table.column(c)
             if (column[rows[some]] == labels[some]).mean() > 0.9 and (column[rows] == labels).mean() > 0.98:
                 return None  # in step
             start = self._stretch(column, labels)
@@ -63,7 +63,7 @@ class InStep:
         out = np.flatnonzero(rows != start + np.arange(len(rows)))
         if len(out) < 0.02 * len(rows) + 3:
             return None
-        values = table.codes[:, column].copy().view(np.float32).astype(np.float64) if table.numeric[column] else None
+        values = table.column(column).copy().view(np.float32).astype(np.float64) if table.numeric[column] else None
         held = sight.name_of_root(y)
         return {
             "how": "table", "table": source.name, "column": table.names[column] if table.names else None, "rows": len(rows), "out": len(out),
@@ -129,7 +129,7 @@ def of(recorder: Any, lineage: Any) -> InStep:
 
 def among(known: Known, column: np.ndarray) -> bool:
     """Is a column one of the inputs? (The label's own past is an input of many forecasts, and no sign of a slip.)"""
-    return known.table is not None and bool((known.table.codes == column[:, None]).all(axis=0).any())
+    return known.table is not None and known.table.holds(column)
 
 
 def in_root(y: Any) -> tuple[np.ndarray, np.ndarray] | None:

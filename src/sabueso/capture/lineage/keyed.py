@@ -15,9 +15,9 @@ LEAST, MOST = 50, 200_000
 BETTER = 0.75  # the neighbours' error with the labels brought into the inputs' order, as a share of that as they stand: at most
 
 
-def look(x: Any, y: Any, known: Known) -> dict[str, Any] | None:
+def look(x: Any, y: Any, known: Known | None) -> dict[str, Any] | None:
     """What is out of step; None where no two tables in sight show it, or where the other order tells the labels no better."""
-    return _in_sight(x, y) or _by_source(x, y, known)
+    return _in_sight(x, y) or (_by_source(x, y, known) if known is not None else None)
 
 
 def _in_sight(x: Any, y: Any) -> dict[str, Any] | None:

@@ -30,38 +30,46 @@ def by_columns(table: Table, other: Table, ids: np.ndarray | None = None) -> tup
         return None
     mine = row_hashes(table, [j for j, _ in chosen])
     theirs = row_hashes(other, [c for _, c in chosen])
+    if table.rows == other.rows and np.array_equal(theirs, mine):  # the same order: twins stay with themselves
+        values = np.sort(theirs)
+        once = 1 + np.count_nonzero(values[1:] != values[:-1])
+        once = len(values) - len(_unlike(theirs, ids)) if ids is not None and once < len(values) else once
+        return np.arange(table.rows), bool(sum_bits >= need and once >= UNIQUE * len(values))
     order = np.argsort(theirs, kind="stable")
     at = np.minimum(np.searchsorted(theirs[order], mine), len(order) - 1)
     values = theirs[order]
     hit = values[at] == mine
     if hit.mean() <= 0.95:
         return None
-    starts = values[1:] != values[:-1]
-    once = 1 + np.count_nonzero(starts)
-    unlike = np.flatnonzero(~starts & (ids[order][1:] != ids[order][:-1])) if ids is not None and once < len(values) else None
+    once = 1 + np.count_nonzero(values[1:] != values[:-1])
+    unlike = _unlike(theirs, ids, order) if ids is not None and once < len(values) else None
     once = len(values) - len(unlike) if unlike is not None else once  # rows that are equal in all columns do no harm
-    if table.rows == other.rows and np.array_equal(theirs, mine):
-        at = np.arange(table.rows)  # the same order: twins stay with themselves
-    else:
-        if unlike is not None and len(unlike):
-            hit &= ~np.isin(mine, values[unlike])
-        at = np.where(hit, order[at], -1)
+    if unlike is not None and len(unlike):
+        hit &= ~np.isin(mine, values[unlike])
+    at = np.where(hit, order[at], -1)
     return at, bool(sum_bits >= need and once >= UNIQUE * len(values))
+
+
+def _unlike(hashes: np.ndarray, ids: np.ndarray, order: np.ndarray | None = None) -> np.ndarray:
+    """Places, in the order of the hashes, whose next row has the same hash and another id."""
+    order = np.argsort(hashes, kind="stable") if order is None else order
+    values, named = hashes[order], ids[order]
+    return np.flatnonzero((values[1:] == values[:-1]) & (named[1:] != named[:-1]))
 
 
 def shared_columns(table: Table, other: Table) -> list[tuple[int, int]]:
     """(column here, column there) whose values are the same in the same rows, told by a dozen rows."""
     rows = spaced(table.rows, SAMPLE)
-    sample = table.codes[rows]
+    sample = table.take(rows).codes
     distinct = [len(np.unique(sample[:, j])) for j in range(table.width)]
     telling = [j for j in sorted(range(table.width), key=lambda j: -distinct[j])[:4] if distinct[j] > 0.8 * len(rows)]
     best: list[tuple[int, int]] = []
     for j in telling:
         for c in _candidates(table, other, j):
-            found = _places(other.codes[:, c], sample[:, j])
+            found = _places(other.column(c), sample[:, j])
             if found is None:
                 continue
-            mine, there = sample[found[0]], other.codes[found[1]]  # the sampled rows as the other table has them
+            mine, there = sample[found[0]], other.take(found[1]).codes  # the sampled rows as the other table has them
             if table.width * other.width >= 40_000:
                 pairs = [(i, i) for i in range(min(table.width, other.width)) if (mine[:, i] == there[:, i]).mean() > 0.9]
             else:
@@ -148,14 +156,14 @@ def same_order(table: Table, other: Table) -> bool:
     return told > 0 and fits >= max(1, 0.7 * told)
 
 
-def holds(whole: Table, whole_hashes: np.ndarray, part: Table, part_hashes: np.ndarray) -> bool:
-    """Was the part cut from the whole: are its rows, or those of the columns that both have, in it?"""
+def holds(whole: Table, whole_hashes: np.ndarray, part: Table, part_hashes: np.ndarray) -> bool | tuple[np.ndarray, bool]:
+    """Was the part cut from the whole: are its rows, or those of the columns that both have (then as `by_columns` finds them), in it?"""
     if whole.rows < part.rows:
         return False
     if whole.width == part.width:
         probes = part_hashes[spaced(len(part_hashes), 16)]
-        if np.isin(probes, whole_hashes).mean() > 0.9:
+        if np.mean([(whole_hashes == p).any() for p in probes]) > 0.9:
             return True
     if whole.width < part.width // 2:
         return False
-    return by_columns(part, whole) is not None or (whole.rows == part.rows and same_order(part, whole))
+    return by_columns(part, whole) or (whole.rows == part.rows and same_order(part, whole))

@@ -81,6 +81,8 @@ class Known:
 
     def find(self, hashes: np.ndarray) -> np.ndarray:
         """The position here of each hash, -1 where there is none."""
+        if hashes is self.hashes:
+            return first_equal(hashes, self.sorted()[1])
         values, order = self.sorted()
         at = np.minimum(np.searchsorted(values, hashes), len(values) - 1)
         return np.where(values[at] == hashes, order[at], -1)
@@ -144,24 +146,14 @@ class Lineage:
             self._keep(x, found, table, hashes)
         return found
 
-    def link(
-        self,
-        x: Any,
-        ids: np.ndarray,
-        parent: Known,
-        *,
-        maker: Any = None,
-        resampled: Any = None,
-        made: np.ndarray | None = None,
-        exact: bool = True,
-        findable: bool = True,
-    ) -> Known | None:
+    def link(self, x: Any, ids: np.ndarray, parent: Known, *, maker: Any = None, resampled: Any = None, made: np.ndarray | None = None, exact: bool = True,
+             findable: bool = True) -> Known | None:  # fmt: skip
         """Say that row i of `x` is the source row `ids[i]` (-1 where unknown), got from `parent` by an operation that was seen.
 
         With `findable` false only this very object is known by it (labels: equal values name no row).
         """
-        seen = self._look(x, small=False)
-        if seen is None or len(ids) != len(seen[1]):
+        seen = self._look(x, small=False) if findable else (None, None) if (shape_of(x) or (0,))[0] == len(ids) else None
+        if seen is None or findable and len(ids) != len(seen[1]):  # type: ignore[arg-type]
             return None
         table, hashes = seen
         makers = parent.makers + ((maker,) if maker is not None and maker not in parent.makers else ())
@@ -169,7 +161,21 @@ class Lineage:
         known = Known(np.asarray(ids, np.int64), parent.source, 0, None, makers, steps, made, parent.exact and exact)
         if ids is parent.ids and "unique" in parent.notes:
             known.notes["unique"] = parent.notes["unique"]
-        return self._keep(x, known, table if findable else None, hashes if findable else None)
+        if table is not None and parent.table is not None and table.width == parent.table.width and np.array_equal(hashes, parent.hashes):
+            table.same_as(parent.table)
+        return self._keep(x, known, table, hashes)
+
+    def taken(self, x: Any, at: np.ndarray, parent: Known) -> Known | None:
+        """The same for rows of `parent` at these positions, as they are: only a few of them are looked at. None where `x` holds others."""
+        if parent.hashes is None or parent.table is None or len(at) != (shape_of(x) or (0,))[0] or len(at) < 2:
+            return None
+        probe, hashes = probe_of(x), parent.hashes[at]
+        if probe is None or not np.array_equal(probe, hashes[spaced(len(at), 4)]):
+            return None
+        first = parent.find(parent.hashes)[at]
+        made = None if parent.made is None else parent.made[first]
+        known = Known(parent.ids_at(first), parent.source, 0, None, parent.makers, parent.resampled, made, parent.exact)
+        return self._keep(x, known, Table(None, parent.table.names, parent.table.numeric, (parent.table, np.asarray(at))), hashes)
 
     def allocate(self, rows: int, name: str | None) -> Known:
         """Ids for rows whose values can't be looked at (a data set that reads files): each is itself and no other."""
@@ -216,17 +222,8 @@ class Lineage:
         finally:
             self.spent += time.thread_time() - began
 
-    def _source(
-        self,
-        x: Any,
-        table: Table | None,
-        hashes: np.ndarray,
-        name: str | None,
-        kind: str,
-        file: str | None,
-        line: int | None,
-        keep: bool = True,
-    ) -> Known:
+    def _source(self, x: Any, table: Table | None, hashes: np.ndarray, name: str | None, kind: str, file: str | None, line: int | None, keep: bool = True
+                ) -> Known:  # fmt: skip
         """A new source; equal rows share the first one's id, rows met before keep theirs."""
         order = np.argsort(hashes, kind="stable")
         first = first_equal(hashes, order)
@@ -254,15 +251,15 @@ class Lineage:
             for known in sorted(reversed(self.known), key=lambda k: (len(k.resampled), len(k.makers))):
                 if known.hashes is None or (known.width != width and width >= 0) or (known.find(hashes[probes]) >= 0).mean() < 0.9:
                     continue
-                at = known.find(hashes)
-                if len(at) == known.rows and np.array_equal(known.hashes, hashes):
+                if len(hashes) == known.rows and np.array_equal(known.hashes, hashes):
                     return known
+                at = known.find(hashes)
                 if (at >= 0).mean() > 0.95:
                     return self._derived(known, at)
             if table is None:
                 return None
             for known in sorted(reversed(self.known), key=lambda k: (-k.rows, len(k.makers))):
-                if known.table is not None and known.table.codes.size:
+                if known.table is not None and known.table.rows and known.table.width:
                     found = matching.by_columns(table, known.table, known.ids)
                     if found is not None:
                         at, exact = found
@@ -296,7 +293,10 @@ class Lineage:
                 if held is not None:
                     self._keep(whole, held, *seen)
                 else:
-                    self._source(whole, seen[0], seen[1], name, "made", file, line)
+                    held = self._source(whole, seen[0], seen[1], name, "made", file, line)
+                    if isinstance(inside, tuple) and inside[1] and np.array_equal(inside[0], np.arange(held.rows)):
+                        table.within(seen[0])
+                        return self._derived(held, *inside)  # all rows in order, told for certain: nothing else is to be found out
                 return self._match(table, hashes)
         return None
 
@@ -307,7 +307,7 @@ class Lineage:
             known.hashes, known.table = hashes, table
             if hashes is not None:
                 self.known.append(known)
-            self._bytes += table.codes.nbytes if table is not None else 0
+            self._bytes += table.nbytes if table is not None else 0
         reference = weak(x)
         if reference is not None:
             self._by_id[id(x)] = (reference, known, (shape_of(x), probe_of(x)))
@@ -321,12 +321,12 @@ class Lineage:
             if len(held) < 2:
                 break
             oldest = next((k for k in held[:-1] if k.rows != k.source.rows), held[0])
-            self._bytes -= oldest.table.codes.nbytes  # type: ignore[union-attr]
+            self._bytes -= oldest.table.nbytes  # type: ignore[union-attr]
             oldest.table = None
         if len(self.known) > MOST_KNOWN:
             at = next((i for i, k in enumerate(self.known) if k.rows != k.source.rows or k.source.kind == "met"), 0)
             gone = self.known.pop(at)
-            self._bytes -= gone.table.codes.nbytes if gone.table is not None else 0
+            self._bytes -= gone.table.nbytes if gone.table is not None else 0
         if len(self._by_id) > 4 * MOST_KNOWN:
             self._by_id = {i: held for i, held in self._by_id.items() if held[0]() is not None}
 

@@ -51,7 +51,7 @@ def filled_by_hand(fit: Any, known: Any, uses: Any) -> dict[str, Any] | None:
     train, other = fit.known.table, known.table
     if train is None or other is None or train.width != other.width or train.width > 200 or train.rows < 40:
         return None
-    some = train.codes[spaced(train.rows, 400)]
+    some = train.take(spaced(train.rows, 400)).codes
     tried = [j for j in range(train.width) if train.numeric[j] and _piled(some[:, j]) is not None]
     if not tried:
         return None
