@@ -65,6 +65,23 @@ class Confusion:
         """The mean recall of the classes."""
         return sum(self.recall(t) for t in self.truths) / len(self.truths)
 
+    def renaming(self, least: int = 5, sure: float = 0.7, gain: float = 0.4) -> dict[str, str] | None:
+        """{class: the class that is answered for it} where nearly every row is answered by one and the same other class, one to one.
+
+        That is what two numberings of the same classes look like: after it `sure` of each class's rows are right, and `gain` more than before.
+        """
+        truths = {t: n for t, n in self.truths.items() if n >= least}
+        tops = {t: max((n, p) for (other, p), n in self.counts.items() if other == t) for t in truths}
+        named = {t: p for t, (_, p) in tops.items()}
+        moved = sum(t != p for t, p in named.items())
+        if len(truths) < 2 or len(set(named.values())) < len(named) or moved < max(2, len(named) / 2) or not set(named.values()) <= set(self.truths):
+            return None
+        right = sum(n for n, _ in tops.values()) / sum(truths.values())
+        recalls = sorted(n / truths[t] for t, (n, _) in tops.items())
+        if right < max(sure, self.accuracy + gain) or recalls[0] < 0.5 or len(truths) == 2 and right < 0.85:
+            return None
+        return named
+
     def swapped(self) -> Confusion:
         """Truth and answer exchanged."""
         return Confusion({(p, t): n for (t, p), n in self.counts.items()})

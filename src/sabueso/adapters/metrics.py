@@ -72,6 +72,7 @@ class Metrics:
         if of_answer is not None and of_true is None:
             self.flow.truth(of_answer, a)
             self.codes(of_answer, true)
+            site.by_classifier = site.by_classifier or of_answer.classifier
         site.provenance(of_true, of_answer, a, b, self.flow.outputs)
 
     def codes(self, of_answer: Any, true: Any) -> None:
@@ -107,8 +108,10 @@ class Metrics:
 
     def finish(self) -> None:
         """One fact a site."""
+        clusters = any(name in sys.modules for name in ("sklearn.cluster", "sklearn.mixture"))
         for site in self.sites.values():
-            self.recorder.fact("metric", site.told(), stage="evaluate", estimator=site.metric, file=site.file or "", line=site.line)
+            told = {**site.told(), "clusters": clusters and not site.by_classifier}
+            self.recorder.fact("metric", told, stage="evaluate", estimator=site.metric, file=site.file or "", line=site.line)
 
 
 def _two(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:

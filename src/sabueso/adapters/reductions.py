@@ -14,10 +14,11 @@ from ..capture.origin import is_users, user_line
 from ..capture.recorder import Recorder, guarded
 
 LIBRARIES = ("numpy",)
-PROVIDES = ("hand_metric", "hand_broadcast")
+PROVIDES = ("hand_metric", "hand_broadcast", "labels_compared")
 MOST_LINES = 200  # lines whose means are looked at; each with so many values
 SEEN = ("recall", "precision", "f1", "confusion", "balanced", "auc", "roc", "sensitivity", "specificity", "missed", "caught", "false")
 MOST_SQUARES = 12
+TRIES, LEAST_ROWS, MOST_ROWS, FEW_EQUAL = 3, 30, 100_000, 0.6  # looks a line at labels that are compared, and how many of them may be equal
 MOST_TRIES = 400
 THROUGH = ("numpy/_core/fromnumeric.py", "numpy/_core/_methods.py", "numpy/lib/_function_base_impl.py", "numpy/_core/_internal.py")
 
@@ -29,6 +30,7 @@ class Reductions:
         self.recorder, self.lines = recorder, {}
         self.outer: Any = None
         self.squares: dict[Any, int] = {}
+        self.asked: dict[Any, int] = {}
         recorder.shared["reductions"] = self
         recorder.at_exit(self.finish)
 
@@ -37,6 +39,8 @@ class Reductions:
         x = args[0] if args else None
         if type(x).__name__ != "ndarray" or x.size < 4 or not isinstance(result, float) and getattr(result, "ndim", 1):
             return
+        if x.dtype.kind == "b" and x.ndim == 1:
+            self.compared(x, caller(), float(result))
         flow = self.recorder.shared.get("flow")
         if x.ndim != 2 and (flow is None or len(x) not in flow.outputs.lengths):
             return
@@ -50,6 +54,22 @@ class Reductions:
             self.square(x, frame, float(result))
         elif x.ndim == 1 or x.ndim == 2 and x.shape[1] == 1:
             self.vector(x.reshape(-1), frame, float(result))
+
+    def compared(self, equal: Any, frame: Any, share: float) -> None:
+        """A vector of yes and no is averaged and hardly ever yes: are two vectors of labels compared, which differ by their numbering?"""
+        while frame is not None and frame.f_code.co_filename.endswith(THROUGH):
+            frame = frame.f_back
+        if frame is None or share > FEW_EQUAL or not LEAST_ROWS <= len(equal) <= MOST_ROWS or not is_users(frame.f_code.co_filename):
+            return
+        here = (frame.f_code, frame.f_lineno)
+        self.asked[here] = self.asked.get(here, 0) + 1
+        if self.asked[here] > TRIES or len(self.asked) > MOST_LINES or not self.recorder.wants("labels_compared"):
+            return
+        self.load()
+        found = self.outer.labels_of(equal, frame)
+        if found is not None:
+            clusters = any(name in sys.modules for name in ("sklearn.cluster", "sklearn.mixture"))
+            self.recorder.fact("labels_compared", {**found, "rows": len(equal), "equal": share, "clusters": clusters}, stage="evaluate")
 
     def of_series(self, x: Any, frame: Any, result: float) -> None:
         """The same for the mean of a Series of pandas."""
@@ -109,7 +129,7 @@ def install(recorder: Recorder) -> Callable[[], None]:
     """Hook numpy's mean, which both np.mean and the method of arrays go through."""
     patches = Patches()
     methods = sys.modules.get("numpy._core._methods")
-    if methods is None or not recorder.wants("hand_metric", "hand_broadcast"):
+    if methods is None or not recorder.wants(*PROVIDES):
         return patches.undo
     hooks = Reductions(recorder)
     patches.around(methods, "_mean", None, guarded("reductions", recorder)(hooks.mean))

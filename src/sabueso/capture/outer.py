@@ -18,6 +18,7 @@ LEAST = 4  # rows
 PROBES = 24
 MOST = 60  # names looked at in one frame
 MOST_VECTORS = 12
+WIDEST = 2000  # columns of a table that labels are looked for in, the last ones first
 FORMS = {"difference": lambda a, b: a - b, "square": lambda a, b: (a - b) ** 2, "absolute": lambda a, b: np.abs(a - b),
          "relative": lambda a, b: np.abs(a - b) / np.maximum(np.abs(b), 1e-300)}  # fmt: skip
 
@@ -52,6 +53,34 @@ def pair_of(vector: np.ndarray, frame: FrameType, more: list[tuple[str, np.ndarr
             if form is not None and not np.array_equal(a, b):
                 return a_name, a, b_name, b, form
     return None
+
+
+def labels_of(equal: np.ndarray, frame: FrameType) -> dict[str, Any] | None:
+    """The two vectors of labels, texts or whole numbers, that are equal where `equal` says so, with their confusion counts."""
+    held = list(islice(_labels(frame, len(equal)), 2 * MOST_VECTORS))
+    for i, (a_name, a) in enumerate(held):
+        for b_name, b in held[i + 1 :]:
+            if (a.dtype.kind in "iufb") != (b.dtype.kind in "iufb") or not np.array_equal(a == b, equal):
+                continue
+            counts = counted(a, b)
+            return {"names": [a_name, b_name], "confusion": counts} if counts else None
+    return None
+
+
+def _labels(frame: FrameType, n: int) -> Iterator[tuple[str, np.ndarray]]:
+    """Vectors of so many labels among the frames' variables, lists too, and columns of tables."""
+    seen: set[int] = set()
+    for space in (names_in(frame), frame.f_globals):
+        for name, x in list(space.items())[-MOST:]:
+            table = is_frame(x) and len(x) == n and len(x.columns) <= WIDEST
+            for label, column in [(f"{name}[{c!r}]", x[c]) for c in list(x.columns)[::-1]] if table else [(name, x)]:
+                shape = getattr(column, "shape", None) if library(column) else (len(column),) if isinstance(column, list) else None
+                found = plain(column) if shape == (n,) and id(column) not in seen else None
+                seen.add(id(column))
+                if found is None and shape == (n,) and getattr(column, "dtype", None) is not None:
+                    found = np.array([str(v) for v in column.tolist()]) if str(column.dtype) in ("object", "str", "category", "String") else None
+                if found is not None and found.shape == (n,) and len(np.unique(found[:500])) <= 50:
+                    yield label, found
 
 
 def counted(true: np.ndarray, answered: np.ndarray) -> list[list[Any]] | None:

@@ -44,6 +44,7 @@ class Site:
     averaged: dict[str, Any] | None = None
     hard: dict[str, Any] | None = None
     swapped: dict[str, Any] | None = None
+    by_classifier: bool = False
     answers: int = 0  # calls whose second argument is a model's answer
 
     def see(self, true: np.ndarray, answered: np.ndarray, result: Any, frame: Any, step: int | None, settings: dict[str, Any]) -> None:

@@ -13,13 +13,17 @@ from ...capture.recorder import Recorder, guarded
 def install(recorder: Recorder, patches: Patches) -> None:
     """Hook the mean that Series and frames are reduced with."""
     nanops = sys.modules.get("pandas.core.nanops")
-    if nanops is None or not recorder.wants("hand_metric"):
+    if nanops is None or not recorder.wants("hand_metric", "labels_compared"):
         return
 
     def mean(_: Any, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         reductions, flow = recorder.shared.get("reductions"), recorder.shared.get("flow")
         x = args[0] if args else None
-        if reductions is None or flow is None or type(x).__name__ != "ndarray" or x.ndim != 1 or len(x) not in flow.outputs.lengths:
+        if reductions is None or type(x).__name__ != "ndarray" or x.ndim != 1:
+            return
+        if x.dtype.kind == "b":
+            reductions.compared(x, user_frame(), float(result))
+        if flow is None or len(x) not in flow.outputs.lengths:
             return
         frame = user_frame()
         if frame is not None:

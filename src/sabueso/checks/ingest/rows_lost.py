@@ -31,7 +31,8 @@ def rows_lost(
     Rows before and after; for a join how many of the lost rows meet a key of the other side, itself without partner, under one change of
     spelling (at least 1 per cent of the rows and half of the lost); for dropped rows how many would have stayed but for a column that is
     not given to any model (at least a fifth of the rows, and lost and kept differ by 0.2 standard deviations, Cohen's small effect, at
-    four standard errors); for skipped lines the level of another column that loses at least half of its lines.
+    four standard errors); for an inner join a left join of the same table elsewhere that keeps such rows; for skipped lines the level of
+    another column that loses at least half of its lines.
 
     Remedy
     ------
@@ -65,6 +66,7 @@ def rows_lost(
     """
     yield from quality.lost_lines(table_seen or ())
     yield from (f for join in table_join or () if (f := of_join(join, least)))
+    yield from (f for join in table_join or () if (f := kept_elsewhere(join, table_join or [])))
     used = {c for f in table_used or () for c in f["columns"]} | {f["target"] for f in table_used or () if f.get("target")}
     yield from (f for fact in rows_dropped or () if (f := of_dropna(fact, used, dropped)))
     yield from (f for fact in bad_lines or () if (f := of_lines(fact, least)))
@@ -87,6 +89,27 @@ def of_join(join: Fact, least: float) -> Finding | None:
         remedy=f"Spell {column!r} alike on both sides before the join ({repair['how']}); read it with the same type from both files, "
                "and count the rows after the join.",
         confidence=0.95, verified="fact",
+    )  # fmt: skip
+
+
+def kept_elsewhere(join: Fact, joins: list[Fact], share: float = 0.05) -> Finding | None:
+    """An inner join that drops rows of a kind that the same look-up keeps elsewhere, for the rows to be answered."""
+    lost, rows = join["unmatched_left"], join["left_rows"]
+    if join["how"] != "inner" or join.get("repair") or lost < max(20, share * rows) or not join.get("selective"):
+        return None
+    same = [j for j in joins if j["how"] == "left" and j["on"] == join["on"] and j["right_rows"] == join["right_rows"] and j.place.line != join.place.line]
+    other = next((j for j in same if j["unmatched_left"] >= 0.3 * lost / rows * j["left_rows"] and j["left_rows"] >= 20), None)
+    if other is None:
+        return None
+    first = join["selective"][0]
+    return Finding(
+        says=f"{lost} of {rows} rows have no partner in the inner join on {join['on'][0]!r} and vanish; the join with the same table on line "
+             f"{other.place.line} keeps such rows ({other['unmatched_left']} of {other['left_rows']}), and they differ in {first['column']!r}.",
+        place=join.place.but(column=join["on"][0], row=join.get("unmatched_rows")),
+        evidence=[("rows without partner", lost, 0), ("rows without partner that the other join keeps", other["unmatched_left"], other["left_rows"]),
+                  *differences(join)],
+        remedy="Join both with how='left' and fill what is missing alike.",
+        confidence=0.85, verified="fact", covers=("missing-rate-drift", "covariate-drift", "label-drift", "unit-change", "new-category"),
     )  # fmt: skip
 
 

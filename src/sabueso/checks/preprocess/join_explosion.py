@@ -25,8 +25,9 @@ def join_explosion(table_join: list[Fact], *, join_reduced: list[Fact] | None = 
     Evidence
     --------
     Rows before and after, and how often keys repeat on either side. Two patterns are told: the looked-up table is unique but for an
-    exception (at most a fifth of its keys repeat, while rows repeat keys on the left, as in any look-up); or a left join of many to many
-    whose result is never brought back to a row each. A join meant to be one to many (unique keys on the left) is left alone.
+    exception (at most a fifth of its keys repeat, a third where none stands there three times, while rows repeat keys on the left, as in any
+    look-up); or a left join of many to many whose result is never brought back to a row each. A join meant to be one to many (unique keys on
+    the left) is left alone.
 
     Remedy
     ------
@@ -66,7 +67,8 @@ def join_explosion(table_join: list[Fact], *, join_reduced: list[Fact] | None = 
         if not gained or join["how"] not in ("left", "inner") or not join.get("repeated_rows") or join["rows"] <= join["left_rows"] - join["unmatched_left"]:
             continue
         look_up = join["left_rows"] >= 1.5 * join["left_keys"]
-        rare = join["right_repeated"] <= exception * join["right_keys"] and join["right_keys"] >= 10
+        few = exception if join.get("repeated_count", 0) > 2 * join["right_repeated"] else 1.6 * exception  # a second version of a row, no list of rows
+        rare = join["right_repeated"] <= few * join["right_keys"] and join["right_keys"] >= 10
         many = join["how"] == "left" and join["left_repeated"] >= 0.2 * join["left_keys"] and join["join"] not in mended
         if (look_up and rare) or many:
             yield told(join, rare)

@@ -8,12 +8,16 @@ from ... import alignment
 from ...catalogue import check
 from ...events import Fact
 from ...findings import Finding
+from ...scoring import Confusion
 
 
 @check(
     stage="preprocess", severity="error", leads_to=("label-conflict", "misaligned-labels", "label-drift", "concept-drift", "misleading-metric", "not-learning")
 )
-def label_encoding_mismatch(*, label_codes: list[Fact] | None = None, label_agreement: list[Fact] | None = None) -> Iterator[Finding]:
+def label_encoding_mismatch(
+    *, label_codes: list[Fact] | None = None, label_agreement: list[Fact] | None = None, metric: list[Fact] | None = None,
+    hand_metric: list[Fact] | None = None, labels_compared: list[Fact] | None = None,
+) -> Iterator[Finding]:  # fmt: skip
     """One number stands for one class where the model learnt and for another where it is judged or asked.
 
     What it means
@@ -73,6 +77,30 @@ def label_encoding_mismatch(*, label_codes: list[Fact] | None = None, label_agre
     for fact in label_codes or ():
         yield _encoded(fact) if fact["how"] == "encoded" else _stored(fact)
     yield from (alignment.of(f) for f in label_agreement or () if f["kind"] == "renamed")  # one part of the rows is numbered otherwise
+    if not label_codes:
+        yield from _renamed([*(metric or ()), *(f for f in hand_metric or () if f.get("form") == "equal"), *(labels_compared or ())])
+
+
+def _renamed(comparisons: list[Fact]) -> Iterator[Finding]:
+    """Answers that are right but for the names of the classes, which change places one to one."""
+    for fact in comparisons:
+        counts = Confusion.of(fact.get("last") or fact.get("confusion"))
+        named = counts.renaming() if counts is not None and not fact.get("clusters") else None
+        if counts is None or named is None:
+            continue
+        moved = {t: p for t, p in named.items() if t != p}
+        right = sum(counts.counts.get(pair, 0) for pair in named.items()) / counts.rows
+        first = ", ".join(f"{p} for {t}" for t, p in list(moved.items())[:4])
+        yield Finding(
+            says=f"{counts.accuracy:.0%} of {counts.rows} answers equal the truth, but with the classes renamed one to one it is {right:.0%} ({first}): "
+            f"{len(moved)} of {len(named)} classes are numbered otherwise here than where the model learnt",
+            place=fact.place.but(stage="preprocess"),
+            evidence=[("share of answers that equal the truth", round(counts.accuracy, 3), round(right, 3)), ("classes with another name", len(moved), 0),
+                      ("answer by true class", named, {t: t for t in named})],
+            remedy="number the classes by one stored order (sorted names, encoder.classes_) on both sides", confidence=0.92, verified="fact",
+            covers=("concept-drift", "label-drift", "misleading-metric", "preprocess-skew"),
+        )  # fmt: skip
+        return
 
 
 def _encoded(fact: Fact) -> Finding:

@@ -8,6 +8,7 @@ from typing import Any
 from ...catalogue import check
 from ...events import Fact, Series
 from ...findings import Finding
+from ...interventions import on_copy, proof
 from ...learning import harmed, saturated
 from ...places import Place
 
@@ -79,7 +80,7 @@ def unscaled_input(
     LeCun et al. 1998, Efficient BackProp.
     """
     yield from of_targets(loss_call or [])
-    tried = next((e for e in experiment or () if e["change"] == "inputs standardised"), None)
+    tried = next(iter(on_copy(experiment, "inputs standardised")), None)
     numbers = harmed(train_loss or (), targets) or saturated(units_saturated or [])
     told, helps = set(), bool(tried and tried["helps"])
     for fact in input_scale or ():
@@ -91,17 +92,15 @@ def unscaled_input(
             yield of_columns(fact, columns, numbers, tried) if columns else of_level(fact, numbers, tried)
 
 
-def proof(numbers: Any, tried: Fact | None) -> tuple[list[Any], dict[str, Any] | None]:
+def shown(numbers: Any, tried: Fact | None) -> list[Any]:
     """What shows the harm, and the experiment that shows the cure."""
-    verified = {"how": tried["how"], "before": tried["before"], "after": tried["after"]} if tried else None
-    return ([numbers] if numbers else [("loss of the same steps with standardised inputs", tried["after"], tried["before"])] if tried else []), verified
+    return [numbers] if numbers else [("loss of the same steps with standardised inputs", tried["after"], tried["before"])] if tried else []
 
 
 def of_columns(fact: Fact, columns: list[dict[str, Any]], numbers: Any, tried: Fact | None) -> Finding:
     """Some columns are far larger than the others."""
     names = list(dict.fromkeys(c["name"] for c in columns if c["name"]))
     first = columns[0]
-    more, verified = proof(numbers, tried)
     name = names[0] if names else f"column {first['index']}"
     return Finding(
         says=f"`{name}` reaches {first['peak']:.4g} in the inputs of `{fact['model']}`, the others {first['usual']:.3g}: it drowns them",
@@ -109,24 +108,23 @@ def of_columns(fact: Fact, columns: list[dict[str, Any]], numbers: Any, tried: F
         evidence=[
             (f"largest value of `{name}` in a batch", float(f"{first['peak']:.5g}"), f"about {first['usual']:.3g}, as the other columns"),
             (f"mean and deviation of `{name}`", f"{first['mean']:.5g}, {first['std']:.4g}", "0 and 1"),
-            *more,
+            *shown(numbers, tried),
         ],  # fmt: skip
         remedy=f"scale `{name}` with its own mean and deviation (check their unit against the data's)",
         confidence=0.9,
-        verified=verified,
+        verified=proof(tried),
     )
 
 
 def of_level(fact: Fact, numbers: Any, tried: Fact | None) -> Finding:
     """All inputs are large."""
-    more, verified = proof(numbers, tried)
     return Finding(
         says=f"the inputs of `{fact['model']}` lie between {fact['low']:.4g} and {fact['high']:.4g}: they are not scaled",
         place=fact.place.but(stage="preprocess", module=None, tensor=(fact.get("source") or {}).get("name") or fact["name"]),
-        evidence=[("root mean square of the inputs", float(f"{fact['level']:.4g}"), "about 1"), *more],
+        evidence=[("root mean square of the inputs", float(f"{fact['level']:.4g}"), "about 1"), *shown(numbers, tried)],
         remedy="divide by the highest value, or standardise with the moments of the training part",
         confidence=0.85,
-        verified=verified,
+        verified=proof(tried),
     )
 
 

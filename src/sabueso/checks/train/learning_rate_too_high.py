@@ -11,6 +11,7 @@ from ...catalogue import check
 from ...divergence import diverging, growing
 from ...events import Fact, Series
 from ...findings import Finding
+from ...interventions import LOWER_RATES, helped, on_copy, proof
 from ...learning import Training, first_rate, harm, matrices, rate_of_steps, trainings, within
 
 RECURRENT = ("RNN", "LSTM", "GRU")
@@ -128,7 +129,7 @@ def recurrent(began: Fact) -> bool:
 
 
 def finding(training: Training, began: Fact, ratios: list[float], rate: float, top: float, wrong: Any, experiment: list[Fact]) -> Finding:
-    tried = next((e for e in experiment if e["change"].startswith("learning rate") and e["helps"]), None)
+    tried = helped(experiment, *LOWER_RATES)
     change = next(r for r in ratios if r >= 0.1 or r == max(ratios))
     evidence = [
         (f"learning rate of {began['class']}", rate, f"{rate / 10:.3g} or less"),
@@ -138,7 +139,6 @@ def finding(training: Training, began: Fact, ratios: list[float], rate: float, t
     ]
     says = f"{began['class']} with a rate of {rate:g} changes the weights by {100 * change:.0f} % in one step: {wrong.says}"
     place = began.place.but(step=int(training.steps[0]) + 1, module=None, tensor=None)
-    verified = {"how": tried["how"], "before": tried["before"], "after": tried["after"]} if tried else None
-    refuted = tried is None and any(e["change"].startswith("learning rate") for e in experiment)  # a smaller rate did no better
+    refuted = tried is None and bool(on_copy(experiment, *LOWER_RATES))  # a smaller rate did no better
     remedy, severity = f"set lr={rate / (100 if tried and tried['change'].endswith('100') else 10):.2g} here", "note" if refuted else ""
-    return Finding(says, place, evidence[:5], remedy, severity=severity, confidence=0.95 if tried else 0.5 if refuted else 0.85, verified=verified)
+    return Finding(says, place, evidence[:5], remedy, severity=severity, confidence=0.95 if tried else 0.5 if refuted else 0.85, verified=proof(tried))
