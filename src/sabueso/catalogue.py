@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from .diagnoses import Blind
@@ -35,9 +35,13 @@ class Check:
     settings: dict[str, Any]
     function: Callable[..., Iterable[Finding]]
     doc: str
-    sections: dict[str, str] = field(default_factory=dict)
     instead: tuple[str, ...] = ()
     interventions: tuple[str, ...] = ()  # those that try its remedy, first the likeliest
+
+    @property
+    def sections(self) -> dict[str, str]:
+        """The docstring taken apart, for whoever reads it: a run asks none."""
+        return sections_of(inspect.cleandoc(self.doc))
 
     def missing(self, run: Run) -> list[str]:
         """The needed evidence that the run lacks."""
@@ -81,9 +85,8 @@ def check(
         unknown = [n for n in needs if n not in VOCABULARY]
         if unknown:
             raise TypeError(f"{function.__name__} asks for evidence that vocabulary.py does not name: {', '.join(unknown)}")
-        doc = inspect.cleandoc(function.__doc__ or "")
-        name = function.__name__.replace("_", "-")
-        return Check(name, stage, severity, leads_to, tuple(needs), tuple(uses), settings, function, doc, sections_of(doc), instead, interventions)
+        name, doc = function.__name__.replace("_", "-"), function.__doc__ or ""
+        return Check(name, stage, severity, leads_to, tuple(needs), tuple(uses), settings, function, doc, instead, interventions)
 
     return make
 

@@ -12,10 +12,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from . import battery, config
-from .battery.answers import Examination
+from . import config
 from .catalogue import Check
 from .checks import broken, catalogue
 from .diagnose import diagnose
@@ -34,6 +33,9 @@ from .stages import rank_of
 from .store.layout import find_run, read_meta
 from .store.reader import open_run, own_errors
 from .store.writer import Writer, write_meta
+
+if TYPE_CHECKING:
+    from .battery.answers import Examination
 
 LOGGED = {"logged", "logged_histogram", "logged_parameter", "column", "correlation", "resident_memory", "processors_used"}
 # what the report, the live line and `diff` read themselves
@@ -200,6 +202,8 @@ def examine(model: Any, loss: Any, batch: Any, *, optimizer: Any = None, seconds
     `batch` is (inputs, .., target), a dictionary with `labels`, or one tensor that is both; `loss(output, target)` returns a scalar. For an estimator of
     scikit-learn give `loss=None` and `(X, y)`. Model, optimizer, batch and random streams stay as they were. Raises UsageError for anything else.
     """
+    from . import battery  # of no use to a run: it is loaded when it is asked
+
     busy = child.active.busy if child.active is not None else None
     was = getattr(busy, "on", False)
     try:
