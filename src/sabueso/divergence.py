@@ -8,6 +8,7 @@ import numpy as np
 
 from .events import Fact
 from .findings import Finding
+from .interventions import LOWER_RATES, helped, proof
 from .learning import Training
 
 
@@ -22,7 +23,7 @@ def growing(training: Training, rise: float = 1.2, least: int = 6) -> float | No
 
 def diverging(training: Training, began: Fact, times: float, rate: float, wrong: Any, experiment: list[Fact]) -> Finding:
     """Gradient descent that overshoots more with every step."""
-    tried = next((e for e in experiment if e["change"].startswith("learning rate") and e["helps"]), None)
+    tried = helped(experiment, *LOWER_RATES)
     most = rate * 2 / (1 + times**0.5)  # a quadratic bowl multiplies its loss by (1 - rate * curvature) squared in each step
     evidence = [
         ("by how much the loss grows from one step to the next", times, "below 1"),
@@ -31,5 +32,4 @@ def diverging(training: Training, began: Fact, times: float, rate: float, wrong:
     ]
     says = f"{began['class']} with a rate of {rate:g} overshoots: each step multiplies the loss by {times:.3g}, from the first on; {wrong.says}"
     place = began.place.but(step=int(training.steps[0]) + 1, module=None, tensor=None)
-    verified = {"how": tried["how"], "before": tried["before"], "after": tried["after"]} if tried else None
-    return Finding(says, place, evidence, f"set lr={most / 3:.2g} or less here, or standardise what it is given", confidence=0.9, verified=verified)
+    return Finding(says, place, evidence, f"set lr={most / 3:.2g} or less here, or standardise what it is given", confidence=0.9, verified=proof(tried))

@@ -6,6 +6,7 @@ from typing import Any
 
 from .events import Fact, Series
 from .findings import Finding
+from .interventions import helped, proof
 from .learning import Harm, Training
 from .places import Place
 
@@ -37,19 +38,17 @@ def of_row(spike: Fact, wrong: Harm) -> Finding:
 
 def through_time(training: Training, began: Fact, series: Series, step: int, times: float, wrong: Harm, experiment: list[Fact]) -> Finding:
     """A recurrent net whose gradient grew; verified where clipping kept the first steps whole on a copy."""
-    tried = next((e for e in experiment if e["change"] == "gradients clipped" and e["helps"]), None)
-    verified = {k: tried[k] for k in ("how", "before", "after")} if tried else None
+    tried = helped(experiment, "gradients clipped")
     evidence = [(f"gradient of {series.place.tensor} at step {step + 1}, by that of the first", times, "below 10"), *wrong.evidence]
     place = Place(step=step + 1, module=series.place.module, tensor=series.place.tensor, file=training.place.file, line=training.place.line)
     says = f"the gradient of {series.place.tensor} grew {times:.3g}-fold by step {step + 1} and was applied whole: {wrong.says}"
     remedy = "put torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0) between backward() and step()"
-    return Finding(says, place, evidence, remedy, confidence=0.95 if tried else 0.9, verified=verified)
+    return Finding(says, place, evidence, remedy, confidence=0.95 if tried else 0.9, verified=proof(tried))
 
 
 def in_a_loop(training: Training, began: Fact, fact: Fact, change: float, wrong: Harm, experiment: list[Fact]) -> Finding:
     """A weight applied again and again to its own result, by hand."""
-    tried = next((e for e in experiment if e["change"] == "gradients clipped" and e["helps"]), None)
-    verified = {k: tried[k] for k in ("how", "before", "after")} if tried else "fact"
+    tried = helped(experiment, "gradients clipped")
     what = fact.get("parameter") or fact.place.module or f"the weight {tuple(fact['shape'])} in line {fact.place.line}"
     evidence = [
         (f"gradient at the first of {fact['calls']} calls in one forward, by that at the last", fact["growth"], "about 1, below 100"),
@@ -58,4 +57,4 @@ def in_a_loop(training: Training, began: Fact, fact: Fact, change: float, wrong:
     ]
     says = f"on its way back through {fact['calls']} applications of {what} the gradient grows {fact['growth']:.3g}-fold and is applied whole: {wrong.says}"
     remedy = "put torch.nn.utils.clip_grad_norm_(parameters, 1.0) between backward() and step(), and start the recurrent weight orthogonal"
-    return Finding(says, fact.place.but(tensor=fact.get("parameter")), evidence, remedy, confidence=0.93, verified=verified)
+    return Finding(says, fact.place.but(tensor=fact.get("parameter")), evidence, remedy, confidence=0.93, verified=proof(tried) or "fact")

@@ -6,7 +6,11 @@ by the experiments at the end of a run, so that both speak of one change.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
+
+from .events import Fact
 
 GONE = "gone"  # the finding is gone, and the run is better for it
 GAIN = "gain"  # it is the remedy itself, put in behind what captures the fault: only a gain proves it
@@ -62,6 +66,24 @@ ALL = (
     Intervention("encoded within the training rows", "means of the target by category are those of training rows", LOST),
 )
 INTERVENTIONS = {i.name: i for i in ALL}
+
+
+LOWER_RATES = ("learning rate / 10", "learning rate / 100")
+
+
+def on_copy(experiment: Iterable[Fact] | None, *names: str) -> list[Fact]:
+    """What the experiments at the end of a run say of these interventions."""
+    return [e for e in experiment or () if e["change"] in names]
+
+
+def helped(experiment: Iterable[Fact] | None, *names: str) -> Fact | None:
+    """The first of these that did a few steps on a copy good."""
+    return next((e for e in on_copy(experiment, *names) if e["helps"]), None)
+
+
+def proof(tried: Fact | None) -> dict[str, Any] | None:
+    """A finding's verification by an experiment."""
+    return {k: tried[k] for k in ("how", "before", "after")} if tried is not None else None
 
 
 def factor(name: str) -> float:

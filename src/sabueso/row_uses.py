@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from .events import Fact
+from .interventions import proof
 from .places import Place
 
 
@@ -71,9 +72,7 @@ def tried(counterfactual: list[Fact] | None, fault: str, **keys: Any) -> Fact | 
 
 def verified(experiment: Fact | None) -> dict[str, Any] | str:
     """What an experiment proves; without one the row identities are the proof."""
-    if experiment is None:
-        return "fact"
-    return {"how": experiment["how"], "before": experiment["before"], "after": experiment["after"]}
+    return proof(experiment) or "fact"
 
 
 def where(place: list[Any] | None) -> str:

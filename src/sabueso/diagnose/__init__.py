@@ -6,6 +6,7 @@ from typing import Any
 
 from ..catalogue import Check
 from ..diagnoses import Diagnosis
+from ..interventions import helped, proof
 from ..runs import Run
 from ..vocabulary import VOCABULARY
 from .explain import explain
@@ -32,6 +33,8 @@ def diagnose(run: Run, checks: dict[str, Check], settings: dict[str, dict[str, A
         except Exception as error:  # a check must not keep the others from speaking
             result.own_errors.append({"adapter": f"check {name}", "error": f"{type(error).__name__}: {error}"})
             continue
+        for finding in found:
+            finding.verified = finding.verified or proof(helped(run.facts("experiment"), *check.interventions))
         result.findings.extend(found)
         if not found:
             result.clean.append(name)

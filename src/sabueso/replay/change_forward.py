@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from .. import remedies
+from ..remedies import moments, renewed, spread
 from .change_steps import hooks
 
 
@@ -61,22 +63,17 @@ def evaluated(change: Any, torch: Any) -> None:
 
 def standardised(change: Any, torch: Any) -> None:
     """The first floating input of each model by the moments of its first batch: by column in tables, as a whole in anything else."""
-    moments: dict[int, Any] = {}
+    by: dict[int, Any] = {}
 
     def before(module: Any, args: Any) -> Any:
         if not args or not torch.is_tensor(args[0]) or not args[0].is_floating_point() or not is_model(module):
             return None
-        x = args[0]
-        key = id(module)
-        if key not in moments and len(x) > 1:
-            table = x.dim() == 2
-            mean, std = (x.mean(0), x.std(0)) if table else (x.mean(), x.std())
-            moments[key] = mean.detach(), torch.where(std > 1e-8 * mean.abs().clamp(min=1e-12), std, torch.ones_like(std)).detach()
-        if key not in moments:
+        if id(module) not in by and len(args[0]) > 1:
+            by[id(module)] = moments(args[0])
+        if id(module) not in by:
             return None
         change.applied()
-        mean, std = moments[key]
-        return ((x - mean) / std, *args[1:])
+        return (remedies.standardised(args[0], by[id(module)]), *args[1:])
 
     at_root(torch, before)
 
@@ -111,7 +108,7 @@ def begun_anew(change: Any, torch: Any) -> None:
     def draw(p: Any) -> None:
         drawn.add(id(p))
         if p.dim() > 1:
-            torch.nn.init.normal_(p, std=max(p.shape) ** -0.5)
+            torch.nn.init.normal_(p, std=spread(p))
             change.applied()
 
     def before(module: Any, args: Any) -> None:
@@ -120,13 +117,8 @@ def begun_anew(change: Any, torch: Any) -> None:
         done.add(id(module))
         drawn.update(map(id, module.parameters()))
         part = found(module, change.place.get("module"))
-        for m in (part or module).modules():
-            if hasattr(m, "reset_parameters"):
-                m.reset_parameters()
-                change.applied()
-                continue
-            for p in m.parameters(recurse=False):  # made by hand
-                draw(p)
+        if renewed(part if part is not None and is_model(part) else module, draw):
+            change.applied()
 
     def step(optimizer: Any, args: Any, kwargs: Any) -> None:
         for p in [p for g in optimizer.param_groups for p in g["params"] if id(p) not in drawn]:

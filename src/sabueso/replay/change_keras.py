@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..interventions import factor
-from .change_losses import shares, unit
+from ..remedies import shares, unit
 from .change_steps import ended
 
 ROOT = "keras.src."

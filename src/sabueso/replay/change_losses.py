@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-OF_NUMBERS = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")
+from ..remedies import GIVEN_RIGHT, OF_NUMBERS
+
 PAIRWISE = (*OF_NUMBERS, "binary_cross_entropy", "binary_cross_entropy_with_logits")
 
 
@@ -21,31 +22,14 @@ def given_right(change: Any, torch: Any) -> None:
 
     def make(name: str, call: Any) -> Any:
         def loss(input: Any, target: Any, *args: Any, **kwargs: Any) -> Any:
-            new = RIGHT[name](input, torch)
+            new = GIVEN_RIGHT[name](input)
             if new is not input:
                 change.applied()
             return call(new, target, *args, **kwargs)
 
         return loss
 
-    replaced(torch, tuple(RIGHT), make)
-
-
-def shares(x: Any) -> bool:
-    """Are these probabilities over the second axis?"""
-    return x.dim() > 1 and bool((x >= 0).all()) and bool(((x.sum(1) - 1).abs() < 1e-3).all())
-
-
-def unit(x: Any) -> bool:
-    return bool((x >= 0).all() and (x <= 1).all())
-
-
-RIGHT: dict[str, Callable[[Any, Any], Any]] = {
-    "cross_entropy": lambda x, torch: x.clamp(min=1e-9).log() if shares(x) else x,
-    "nll_loss": lambda x, torch: x.clamp(min=1e-9).log() if shares(x) else x if float(x.exp().sum(1).log().abs().max()) < 1e-2 else torch.log_softmax(x, 1),
-    "binary_cross_entropy_with_logits": lambda x, torch: torch.logit(x, 1e-6) if unit(x) else x,
-    "binary_cross_entropy": lambda x, torch: x if unit(x) else torch.sigmoid(x),
-}
+    replaced(torch, tuple(GIVEN_RIGHT), make)
 
 
 def reshaped(change: Any, torch: Any) -> None:

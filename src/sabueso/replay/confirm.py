@@ -44,7 +44,7 @@ def judged(finding: Finding, change: Intervention, was: Run, now: Run, found: li
     if change.proof == GAIN:
         word = WENT if better else NO_DIFFERENCE
     elif change.proof == ABSENCE:
-        word = WENT if gone else NO_DIFFERENCE
+        word = WENT if gone or better else NO_DIFFERENCE
     else:
         word = STAYED if not gone and not decisive(before, after) else WENT if better or better is None else NO_DIFFERENCE
     return Verdict(word, change.name, what, before, after)

@@ -2,8 +2,7 @@
 
 Kept are a copy of the model and its optimizer from before the first step, and the batches of the first sampled steps, within a limit of
 bytes. At the end of the program, and only if the loss did not fall, some steps are run on copies of the copy: as they were (which must
-give the losses that the program had), and with the rate divided by ten, with clipped gradients, with standardised inputs. Nothing of the
-program takes part: it is over.
+give the losses that the program had), and with each intervention of `trials`. Nothing of the program takes part: it is over.
 """
 
 from __future__ import annotations
@@ -16,29 +15,23 @@ import time
 from typing import Any
 
 import torch
-from torch.nn import functional
 
 from ...capture.randomness import Streams
+from ...interventions import INTERVENTIONS
 from .trace import is_plain, tensors_in
+from .trials import TRIALS, Kept, Steps
 from .watch import Watch
 
 PART = "experiment"
 MOST_BYTES = 24_000_000  # of a model, and of the kept batches
 FIRST = 5  # losses that the beginning is told by
 BATCHES = 4
-STEPS = 20
+STEPS, LEAST = 20, 4
 SECONDS, SHARE = 2.0, 0.05  # at most the larger of the two: seconds, share of the run
-FAITHFUL = 0.1  # how far the second loss of the replay may lie from the program's own (dropout draws anew)
+FAITHFUL = 0.1  # how far the second loss of the replay may lie from the program's own (a device draws anew)
 FELL = 0.7  # a loss that ended below this share of where it began needs no experiment
 GAIN = 0.9  # with the change the loss ends below that part of what it ends at without, if both fall
 FALLS = 0.99  # of where it began
-
-
-class Kept:
-    """One step: what the model was given, and the loss function with its target."""
-
-    def __init__(self, args: Any, kwargs: dict[str, Any], function: str, shape: Any, target: Any, settings: dict[str, Any], loss: float) -> None:
-        self.args, self.kwargs, self.function, self.shape, self.target, self.settings, self.loss = args, kwargs, function, shape, target, settings, loss
 
 
 class Experiment:
@@ -51,13 +44,20 @@ class Experiment:
         self.over = False  # no more is kept
         self.kept: list[Kept] = []
         self.root: Any = None
+        self.state: Any = None  # of torch's stream as the model was called
         self.given: tuple[Any, Any] | None = None  # arguments and output of the model in this step
         self.calls: list[Any] = []
         self.bytes = 0
+        self.clears = True  # gradients were cleared between the first two steps
         self.first: list[float] = []
         self.settings: dict[str, Any] = {}
 
     # ---- kept
+
+    def begins(self, root: Any, args: Any) -> None:
+        """A model is called: what it will drop out follows from the state of the stream."""
+        if not self.over and self.watch.armed and self.given is None:
+            self.state = torch.get_rng_state()
 
     def forward(self, root: Any, inputs: Any, outputs: Any) -> None:
         """A model was called in a sampled step; a second call in one step, or a second model, is too much for this."""
@@ -94,6 +94,8 @@ class Experiment:
         if self.given is None or len(self.calls) != 1 or len(self.kept) >= BATCHES or self.watch.step != len(self.kept):
             self.over = True
             return
+        if self.watch.step == 1:
+            self.clears = not any(p.grad is not None and bool(p.grad.any()) for p in self.root.parameters())
         call, (inputs, output) = self.calls[0], self.given
         made, prediction, target = call.made.ref(), call.prediction, call.target
         same = prediction.data_ptr() == output.data_ptr() and prediction.numel() == output.numel() and prediction.is_contiguous() and output.is_contiguous()
@@ -108,7 +110,7 @@ class Experiment:
             return
         settings = {k: v for k in ("label_smoothing", "ignore_index", "beta", "delta") if (v := call.value.get(k)) is not None}
         args = copied(inputs)
-        self.kept.append(Kept(args, {}, call.function, tuple(prediction.shape), target.detach().clone(), settings, value))
+        self.kept.append(Kept(args, self.state, call.function, tuple(prediction.shape), target.detach().clone(), settings, value))
 
     def before_step(self, optimizer: Any) -> None:
         """Before the very first step: copy model and optimizer together."""
@@ -149,46 +151,36 @@ class Experiment:
 
     def compare(self, until: float) -> None:
         """As it was, then with each change; told only where the first repeats what the program did."""
-        was = self.run(None, until, STEPS)
-        if was is None or not close(was["second"], self.kept[1].loss):
+        was = Steps(self.copy, self.kept, self.clears).taken(STEPS, lambda step: late(step, until))  # type: ignore[arg-type]
+        if not close(was["second"], self.kept[1].loss):
             return
         rate = self.settings.get("lr")
-        rate = float(rate) if isinstance(rate, (int, float)) else None
-        for change in ("learning rate / 10", "learning rate / 100", "gradients clipped", "inputs standardised"):
-            now = self.run(change, until, was["steps"]) if time.monotonic() < until else None
-            if now is None or now["steps"] < was["steps"]:
+        for change, apply in TRIALS.items():
+            steps = Steps(self.copy, self.kept, self.clears) if time.monotonic() < until else None  # type: ignore[arg-type]
+            if steps is None or change.startswith("learning rate") and not isinstance(rate, (int, float)) or not apply(steps):
                 continue
-            falls = math.isfinite(now["loss"]) and now["loss"] < FALLS * was["first"]
-            better = falls and (not was["loss"] < was["first"] or now["loss"] < GAIN * was["loss"])
+            now = steps.taken(was["steps"], lambda step: late(step, until))
+            if now["steps"] < was["steps"]:
+                continue
             how = f"the first {was['steps']} steps again on a copy, {len(self.kept)} batches: {change}"
-            value = {"change": change, "steps": was["steps"], "before": was["loss"], "after": now["loss"], "began": was["first"], "helps": better, "how": how,
-                     "rate": rate}  # fmt: skip
+            value = {"change": change, "steps": was["steps"], "before": was["loss"], "after": now["loss"], "began": was["first"],
+                     "helps": helps(was, now, INTERVENTIONS[change].rescales), "how": how,
+                     "rate": float(rate) if isinstance(rate, (int, float)) else None}  # fmt: skip
             self.recorder.fact("experiment", value, stage="train", file="", line=None)
 
-    def run(self, change: str | None, until: float, steps: int) -> dict[str, Any] | None:
-        """Some steps on a copy: the loss over the kept batches at the end, how many steps there were, the first and second loss."""
-        model, optimizer = copy.deepcopy(self.copy)  # type: ignore[misc]
-        model.train()
-        scale = moments(self.kept) if change == "inputs standardised" else None
-        if change == "inputs standardised" and scale is None:
-            return None
-        divisor = int(change.rpartition("/ ")[2]) if change and change.startswith("learning rate") else 1
-        for group in optimizer.param_groups if divisor > 1 else ():
-            group["lr"] = group["lr"] / divisor
-        seen: list[float] = []
-        for step in range(steps):
-            if time.monotonic() > until and step >= 4:
-                break
-            optimizer.zero_grad()
-            loss = loss_of(model, self.kept[step % len(self.kept)], scale)
-            seen.append(float(loss.detach()))
-            loss.backward()
-            if change == "gradients clipped":
-                torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-            optimizer.step()
-        with torch.no_grad():
-            ends = [float(loss_of(model, k, scale)) for k in self.kept]
-        return {"loss": sum(ends) / len(ends), "steps": len(seen), "first": seen[0], "second": seen[1] if len(seen) > 1 else math.nan}
+
+def late(step: int, until: float) -> bool:
+    """Is the time over, with enough steps to tell anything?"""
+    return time.monotonic() > until and step >= LEAST
+
+
+def helps(was: dict[str, Any], now: dict[str, Any], rescales: bool) -> bool:
+    """Does the loss fall with the change, and did it not without, or not as far? Measured by where it began if the change gives it another scale."""
+    began = now["first"] if rescales else was["first"]
+    if not math.isfinite(now["loss"]) or not now["loss"] < FALLS * began:
+        return False
+    mine, theirs = (now["loss"] / now["first"], was["loss"] / was["first"]) if rescales else (now["loss"], was["loss"])
+    return not was["loss"] < was["first"] or mine < GAIN * theirs
 
 
 def copied(inputs: Any) -> Any:
@@ -205,42 +197,15 @@ def close(a: float, b: float) -> bool:
     return not math.isfinite(b) and not math.isfinite(a) or abs(a - b) <= FAITHFUL * max(abs(b), 1e-12)
 
 
-def moments(kept: list[Kept]) -> tuple[Any, Any] | None:
-    """Mean and deviation of each column of the first input, if it has columns that are far from standard."""
-    first = [next(iter(tensors_in(k.args)), None) for k in kept]
-    if any(t is None or not t.is_floating_point() or t.dim() != 2 for t in first):
-        return None
-    rows = torch.cat(first)  # type: ignore[arg-type]
-    mean, std = rows.mean(0), rows.std(0).clamp(min=1e-6)
-    return (mean, std) if float(std.max()) > 10 or float(mean.abs().max()) > 10 else None
-
-
-def loss_of(model: Any, kept: Kept, scale: tuple[Any, Any] | None) -> Any:
-    """The loss of a kept batch."""
-    args = kept.args
-    if scale is not None:
-        first, done = tensors_in(args)[0], [False]
-
-        def scaled(value: Any) -> Any:
-            if value is first and not done[0]:
-                done[0] = True
-                return (value - scale[0]) / scale[1]
-            return type(value)(map(scaled, value)) if type(value) in (list, tuple) else value
-
-        args = scaled(args)
-    out = model(*args)
-    prediction = next(iter(tensors_in(out))).reshape(kept.shape)
-    return getattr(functional, kept.function)(prediction, kept.target, **kept.settings)
-
-
 def install(watch: Watch) -> None:
     """Keep the beginning; try at the end."""
     if not watch.recorder.wants("experiment"):
         return
     experiment = Experiment(watch)
     watch.parts[PART] = experiment
-    for moment, call in (("on_forward", experiment.forward), ("on_loss_call", experiment.loss_call), ("on_backward", experiment.backward),
-                         ("before_step", experiment.before_step), ("after_step", experiment.after_step)):  # fmt: skip
+    moments = {"on_root": experiment.begins, "on_forward": experiment.forward, "on_loss_call": experiment.loss_call, "on_backward": experiment.backward,
+               "before_step": experiment.before_step, "after_step": experiment.after_step}  # fmt: skip
+    for moment, call in moments.items():
         watch.hang(moment, PART, call, sampled=True)
     watch.at_next("on_backward", PART, experiment.begin)
     watch.recorder.at_exit(watch.guard(PART)(experiment.last_words))
