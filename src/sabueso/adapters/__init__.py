@@ -43,6 +43,7 @@ WAKES = {
     "folds": ("sklearn.model_selection._validation",),
     "resampling": ("sklearn.utils._indexing",),
     "datasets": ("sklearn.datasets",),
+    "transformers": ("transformers.training_args",),
 }
 
 

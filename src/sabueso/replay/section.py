@@ -34,6 +34,7 @@ class Section:
     target: ast.expr | None = None  # the whole target of that loop
     loop: ast.expr | None = None  # what the loop runs over
     names: set[str] = field(default_factory=set)  # assigned by the section
+    inner: list[tuple[str, Section]] = field(default_factory=list)  # (parameter, section) of the functions that were handed the loss, outermost first
 
 
 def section(frame: FrameType, carries_graph: Any) -> Section:
@@ -41,6 +42,7 @@ def section(frame: FrameType, carries_graph: Any) -> Section:
 
     `carries_graph(value)` says whether a value is part of the graph, so that what made it must run again; other values stay as they are.
     """
+    inner: list[tuple[str, Section]] = []
     for _ in range(6):
         function, call = function_of(frame), at_instruction(frame, frame.f_lasti)
         if function is None or call is None:
@@ -53,12 +55,18 @@ def section(frame: FrameType, carries_graph: Any) -> Section:
             raise CannotReplay("the line of backward is not in its function")
         cut = Cut(frame, carries_graph)
         cut.need(loss)
-        cut.back(blocks)
-        if cut.kept or not isinstance(loss, ast.Name):
-            return cut.made(loss, frame)
-        caller = handed(frame, loss)
+        lost = cut.back(blocks)
+        caller = handed(frame, lost[0] if lost else loss.id) if len(lost) == 1 or isinstance(loss, ast.Name) else None
+        if lost and caller is None:
+            raise CannotReplay(f"{lost[0]} was overwritten in the step and its old value is gone")
+        if not lost and (cut.kept or not isinstance(loss, ast.Name)):
+            made = cut.made(loss, frame)
+            made.inner = inner
+            return made
         if caller is None:
             raise CannotReplay("the loss came into the function that calls backward from elsewhere")
+        if lost:  # the function goes on with what it was handed, as in loss = loss / parts
+            inner.insert(0, (lost[0], cut.made(loss, frame)))
         frame = caller
     raise CannotReplay("the loss came through too many functions")
 
@@ -81,11 +89,11 @@ def loss_of(call: ast.AST) -> ast.expr | None:
     return named[0] if named else None
 
 
-def handed(frame: FrameType, loss: ast.Name) -> FrameType | None:
-    """The caller's frame where the loss is a parameter of this one."""
+def handed(frame: FrameType, name: str) -> FrameType | None:
+    """The caller's frame where the name is a parameter of this one."""
     code = frame.f_code
     caller = frame.f_back
-    return caller if caller is not None and loss.id in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount] else None
+    return caller if caller is not None and name in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount] else None
 
 
 def around(function: ast.AST, line: int) -> list[tuple[ast.AST, list[ast.stmt], int]]:
@@ -124,8 +132,8 @@ class Cut:
     def need(self, node: ast.AST) -> None:
         self.needed |= {ast.unparse(n) for n in operand_nodes(node)} | {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
 
-    def back(self, blocks: list[tuple[ast.AST, list[ast.stmt], int]]) -> None:
-        """From the innermost block outwards, up to the loop or function that the step is a turn of."""
+    def back(self, blocks: list[tuple[ast.AST, list[ast.stmt], int]]) -> list[str]:
+        """From the innermost block outwards, up to the loop or function that the step is a turn of; names whose old value is gone."""
         for owner, block, index in blocks:
             wrapped: list[ast.stmt] = []
             for s in reversed(block[:index]):
@@ -136,14 +144,12 @@ class Cut:
                 self.kept = [ast.copy_location(ast.With(items=owner.items, body=self.kept or [ast.Pass()]), owner)]
             if isinstance(owner, LOOPS):
                 if isinstance(owner, ast.For) and self.over(owner):
-                    return
+                    return []
                 if not self.open():
-                    return  # all that is needed is as it was
+                    return []  # all that is needed is as it was
             if isinstance(owner, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 break
-        lost = sorted(n for n in self.wanted_old if n in self.needed)
-        if lost:
-            raise CannotReplay(f"{lost[0]} was overwritten in the step and its old value is gone")
+        return sorted(self.open())
 
     def open(self) -> set[str]:
         """Names whose value at the section's beginning is not what they hold now."""

@@ -18,6 +18,7 @@ from .backward import born, calls_of
 from .dispatch import Hunt, TooLong, bad, mode_of, tensors
 from .section import CannotReplay, Section, section
 from .shield import Shield
+from .turn import fed, turn_of
 
 MOST_BIRTHS = 3  # that are told
 
@@ -30,6 +31,8 @@ class Zoom:
         self._streams: Streams | None = None
         self._mode: type | None = None
         self._calls: type | None = None
+
+    fed = staticmethod(fed)
 
     @property
     def streams(self) -> Streams:
@@ -57,7 +60,7 @@ class Zoom:
         return told
 
     def _replay(self, told: dict[str, Any], kind: str, loss: Any, batch: Any, models: list[Any], random: Any, frame: FrameType, torch: Any) -> None:
-        part = step_of(frame, batch, models, torch) or section(frame, lambda v: has_graph(v, torch))
+        part = turn_of(frame, batch, torch) or section(frame, lambda v: has_graph(v, torch))
         models = models or [v for v in frame.f_locals.values() if isinstance(v, torch.nn.Module)]
         attempts = ([random] if random is not None else []) + [None]  # None: the streams as they are now
         for way in (self._slopes, self._hunted) if kind == "gradient" else (self._hunted,):
@@ -165,40 +168,6 @@ def outer(frame: FrameType | None) -> FrameType:
     raise CannotReplay("no frame called backward")
 
 
-class Step:
-    """A framework's own step, called again in place of a frame's statements."""
-
-    def __init__(self, module: Any, batch: Any) -> None:
-        self.module, self.batch = module, batch
-
-    def run(self, torch: Any) -> Any:
-        module, held = self.module, self.module.__dict__
-        own = {k: held[k] for k in ("log", "log_dict") if k in held}
-        held["log"] = held["log_dict"] = lambda *a, **k: None  # what it logs is logged once
-        try:
-            given = (self.batch, 0) if module.training_step.__code__.co_argcount > 2 else (self.batch,)
-            result = module.training_step(*given)
-        finally:
-            for name in ("log", "log_dict"):
-                held.pop(name)
-            held.update(own)
-        return result.get("loss") if isinstance(result, dict) else result
-
-
-def step_of(frame: FrameType, batch: Any, models: list[Any], torch: Any) -> Step | None:
-    """Lightning's training_step, where it is Lightning that called backward; its logging is silent in the second run."""
-    name = str(frame.f_globals.get("__name__", ""))
-    if not name.startswith(("lightning", "pytorch_lightning")) or batch is None:
-        return None
-    here: FrameType | None = frame
-    while here is not None:
-        for value in list(here.f_locals.values()):
-            if isinstance(value, torch.nn.Module) and hasattr(type(value), "training_step"):
-                return Step(value, batch)
-        here = here.f_back
-    return None
-
-
 def run(part: Section, batch: Any) -> Any:
     """The section's statements in a copy of the frame's names; returns the loss."""
     names = {**part.frame.f_globals, **part.frame.f_locals}
@@ -207,7 +176,12 @@ def run(part: Section, batch: Any) -> Any:
             raise CannotReplay("the batch was overwritten in the step and is gone")
         bind(part, names, batch)
     exec(part.code, names)  # noqa: S102 (the person's own statements, under their own file name and lines)
-    return eval(part.loss, names)  # noqa: S307
+    loss = eval(part.loss, names)  # noqa: S307
+    for name, inner in part.inner:
+        names = {**inner.frame.f_globals, **inner.frame.f_locals, name: loss}
+        exec(inner.code, names)  # noqa: S102
+        loss = eval(inner.loss, names)  # noqa: S307
+    return loss
 
 
 def bind(part: Section, names: dict[str, Any], batch: Any) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from .lines import Line, here
+from .lines import Line, freezing, here
 from .modules import Modules, sample
 from .steps import Steps
 from .trace import Made, Trace, is_plain
@@ -44,6 +44,7 @@ class Graph:
         self.took_part: dict[int, Any] = {}  # parameters that a loss depended on, with or without a gradient
         self.frozen_at: dict[int, Line | None] = {}
         self.versions: dict[int, list[int]] = {}  # of a root: sets of parameters that it has had
+        self.freezing: list[Any] | None = None  # the one line that sets requires_grad, where there is one
         self.fresh = 0  # times that new parameters in the midst of training made a step worth a look
 
     def initialise(self, name: str) -> Any:
@@ -51,7 +52,7 @@ class Graph:
 
         def after(token: Any, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
             tensor = args[0] if args else kwargs.get("tensor")
-            if torch.is_tensor(tensor) and tensor.is_leaf:
+            if torch.is_tensor(tensor) and not tensor._is_view() and tensor.is_leaf:  # a view made without gradients can't be asked
                 self.remember(tensor, name)
 
         return after
@@ -253,6 +254,8 @@ class Graph:
         frozen_at = self.frozen_at.get(id(p)) if not p.requires_grad else None
         if frozen_at is not None:
             row["frozen_at"] = frozen_at.told
+        elif not p.requires_grad and row["untouched"] and (line := self.freezing or freezing()) is not None:
+            self.freezing = row["frozen_at"] = line
         owner = self.modules.owner(p, path)
         if owner is not None and not row["optimizer"]:
             row["built"] = self.modules.line_of(owner)

@@ -112,7 +112,7 @@ class Labels:
         """All rows with such a label in the array or table that the batch's came from."""
         frames = [f for f in reversed(list(stops)) if is_users(f.f_code.co_filename)]
         loader = self.watch.parts.get("loader")
-        batch = loader.of([], len(values) if values.ndim else 1) if loader is not None else None
+        batch = loader.of([values], len(values) if values.ndim else 1) if loader is not None else None
         others: list[tuple[str, Any]] = []
         rows: list[int] | None = None
         if batch is not None and batch.dataset is not None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import sys
 from types import CodeType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from ...capture.operands import parsed
 from ...capture.origin import is_users, known
 
 
@@ -63,6 +65,32 @@ def built_at(owner: object) -> Line | None:
             return Line(code, frame.f_lineno)
         frame = frame.f_back  # type: ignore[assignment]
     return None
+
+
+def by_settings(known: dict[int, Any], keyword: str) -> Line | None:
+    """The person's line that gave a setting to the framework that is at work between here and the person's code; `known` by the settings' id."""
+    frame = sys._getframe(1) if known else None
+    while frame is not None and not is_users(frame.f_code.co_filename):
+        held = known.get(id(getattr(frame.f_locals.get("self"), "args", None)))
+        if held is not None:
+            return Line(held.code, held.keywords.get(keyword, held.line))
+        frame = frame.f_back  # type: ignore[assignment]
+    return None
+
+
+def freezing() -> list[Any] | None:
+    """The one line of the person's files that sets `requires_grad` to False, which tells nobody; None where there are several or none."""
+    found = set()
+    for module in list(sys.modules.values()):
+        file = getattr(module, "__file__", None)
+        if isinstance(file, str) and is_users(file):
+            for node in ast.walk(parsed(file) or ast.Module(body=[], type_ignores=[])):
+                set_to, name = (node.value, node.targets[0]) if isinstance(node, ast.Assign) else (None, None)
+                if isinstance(node, ast.Call) and node.args:
+                    set_to, name = node.args[0], node.func
+                if isinstance(set_to, ast.Constant) and set_to.value is False and getattr(name, "attr", "").rstrip("_") == "requires_grad":
+                    found.add((os.path.abspath(file), node.lineno))
+    return list(found.pop()) if len(found) == 1 else None
 
 
 def named(value: object, most: int = 3) -> str | None:

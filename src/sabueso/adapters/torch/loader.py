@@ -5,13 +5,16 @@ from __future__ import annotations
 import sys
 import weakref
 from collections import deque
+from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import torch
 from torch.utils.data import dataloader as torch_loader
 
 from ...capture import crash
 from ...capture.provenance import stops_of
+from .rows import values_of
 from .watch import Watch
 
 PART = "loader"
@@ -77,10 +80,13 @@ class Loader:
         self.batch = None
 
     def of(self, values: list[Any], rows: int) -> Batch | None:
-        """The batch that these tensors belong to: by identity, else the last one with as many rows."""
+        """The batch that these values belong to: by identity, else by content (libraries fetch ahead), else the last one with as many rows."""
         known = {id(v) for v in values}
         for batch in reversed(self.recent):
             if any(id(t) in known for t in (r() for r in batch.leaves) if t is not None):
+                return batch
+        for batch in reversed(self.recent):
+            if any(equal(t, v) for t in (r() for r in batch.leaves) if t is not None for v in values):
                 return batch
         return next((b for b in reversed(self.recent) if b.rows == rows), None)
 
@@ -111,13 +117,19 @@ class Loader:
         return {"ragged": {"usual": list(usual), "odd": [list(shapes[k]) for k in odd[:10]], "samples": rows[:50], "positions": odd[:50]}}
 
 
+def equal(tensor: Any, value: Any) -> bool:
+    """Does a plain tensor hold the same numbers, in whatever shape?"""
+    kept = values_of(tensor)
+    return kept is not None and isinstance(value, np.ndarray) and kept.size == value.size and np.array_equal(kept.reshape(-1), value.reshape(-1))
+
+
 def tensors(batch: Any, depth: int = 3) -> list[Any]:
     """The tensors of a batch, through lists, tuples and dictionaries."""
     if torch.is_tensor(batch):
         return [batch]
     if depth and isinstance(batch, (list, tuple)):
         return [t for part in batch[:16] for t in tensors(part, depth - 1)]
-    if depth and isinstance(batch, dict):
+    if depth and isinstance(batch, Mapping):  # a dictionary, or what a tokenizer makes
         return [t for part in list(batch.values())[:16] for t in tensors(part, depth - 1)]
     return []
 

@@ -78,7 +78,8 @@ class Recount:
         targets.add(call.prediction.detach(), call.target.detach())
         loss = call.made.ref()
         if loss is not None and (loss.numel() == 1 or targets.by_row and 0 < loss.numel() <= MOST_TERMS):
-            self.calls.append((targets, call.made, float(loss.detach().double().mean()) if call.mean is None else call.mean))
+            value = float(loss.detach().double().mean()) if call.mean is None else call.mean
+            self.calls.append((targets, call.made, value / max(1, targets.terms) if targets.summed else value))
 
     def backward(self, tensors: tuple[Any, ...], _: Any) -> None:
         """Which of the calls make up this loss, and how large a part of it they are."""

@@ -18,6 +18,7 @@ from ...capture.origin import is_users
 from ...capture.provenance import stops_of
 from ...capture.recorder import calm
 from .given import Given
+from .loader import tensors as leaves_of
 from .rows import anew, frames_of, values_of
 from .watch import Watch
 
@@ -40,6 +41,7 @@ class Sentinel:
         self.done = False
         self.streams: Any = None  # what keeps the random streams
         self.random: Any = None  # the random streams at the beginning of the step
+        self.passes, self.several = 0, False  # backward passes since the last step; were there several before it (accumulation, a closure)?
         self.infinite = (0, 0, 0)  # the last backward pass of an infinite scaled loss, how many there were in a row, the step of the first
 
     # ---- moments
@@ -73,9 +75,16 @@ class Sentinel:
         return count >= SKIPPED
 
     def after_backward(self, tensors: tuple[Any, ...], arguments: Any) -> None:
-        """After it: the gradients of all that the optimizers hold, in one pass."""
-        if self.done or self.suspect is not None:
-            return
+        """After it: are the gradients finite? Where several passes make one step, the next begins with the random streams as they are now."""
+        self.passes += 1
+        if not self.done:
+            if self.suspect is None:
+                self.judge(tensors)
+            if (self.several or self.passes > 1) and self.streams is not None:
+                self.random = self.streams.snapshot()
+
+    def judge(self, tensors: tuple[Any, ...]) -> None:
+        """The gradients of all that the optimizers hold, in one pass."""
         optimizers = self.watch.optimizers.values()
         held = self.parameters(next(iter(optimizers))) if len(optimizers) == 1 else [p for h in optimizers for p in self.parameters(h)]
         if held and self.kernel.sentinel(held, True)[1] and not scaled():
@@ -109,6 +118,7 @@ class Sentinel:
                 self.confirm()
             else:
                 self.suspect["stepped"] = True  # no harm yet: the next loss decides
+        self.several, self.passes = self.passes > 1, 0
         if self.streams is None and (zoom := self.recorder.shared.get("zoom")) is not None:
             self.streams = zoom.streams
         self.random = self.streams.snapshot() if self.streams is not None and not self.done else None
@@ -136,9 +146,10 @@ class Sentinel:
         self.looks += 1
         frame = sys._getframe(1)
         loader = self.watch.parts.get("loader")
-        batch = loader.batch if loader is not None else None
-        models = self.models(frame)
         zoom = self.recorder.shared.get("zoom")
+        batch = zoom.fed(frame) if zoom is not None else None
+        batch = batch if batch is not None else loader.batch if loader is not None else None
+        models = self.models(frame)
         told: dict[str, Any] = {"births": [], "ran": False, "why": "no replay"}
         if zoom is not None:
             with calm():
@@ -148,7 +159,7 @@ class Sentinel:
         facts = self.given.facts(told, batch, models, frames_of(frame))
         births = [{k: v for k, v in b.items() if k != "tensor"} for b in told["births"]]
         for birth in births:
-            self.attribute(birth, frame)
+            self.attribute(birth, frame, batch)
         told = {**told, "births": births, "kind": kind, "value": None if value is None else str(value), "given": facts}
         bare = not self.watch.optimizers
         self.suspect = {"told": told, "bare": bare, "stepped": False, "again": 0, "step": self.watch.step, "epoch": self.recorder.epoch}
@@ -163,7 +174,7 @@ class Sentinel:
         inner = {id(c) for m in found.values() for c in list(m.modules())[1:]}
         return [m for i, m in found.items() if i not in inner]
 
-    def attribute(self, birth: dict[str, Any], frame: FrameType) -> None:
+    def attribute(self, birth: dict[str, Any], frame: FrameType, batch: Any) -> None:
         """The rows of the data whose values the operation could not take, where its first axis is the batch's."""
         picked = birth.pop("picked", [])
         if birth["how"] == "given" or not birth["rows"] or birth.get("all_rows"):
@@ -171,8 +182,8 @@ class Sentinel:
         size = birth["shape"][0]
         rows, loader = self.watch.parts.get("rows"), self.watch.parts.get("loader")
         tensors: dict[str, Any] = {}
-        if loader is not None and loader.recent and loader.recent[-1].rows == size:
-            tensors = {f"batch[{k}]": t for k, t in enumerate(r() for r in loader.recent[-1].leaves) if t is not None}
+        if loader is not None and loader.recent and (held := loader.of(leaves_of(batch), size)) is not None and held.rows == size:
+            tensors = {f"batch[{k}]": t for k, t in enumerate(r() for r in held.leaves) if t is not None}
         frames = frames_of(frame)
         for f in frames[:3]:
             tensors.update({n: v for n, v in f.f_locals.items() if is_batch(v, size)})

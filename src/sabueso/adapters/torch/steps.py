@@ -15,7 +15,7 @@ from torch.optim import optimizer as torch_optimizer
 
 from ...capture.kernel import Kernel
 from ...places import Place
-from .lines import Line, built_at, here, named
+from .lines import Line, built_at, by_settings, here, named
 from .modules import sample
 from .watch import Watch
 
@@ -103,7 +103,7 @@ class Steps:
     def built(self, _: Any, __: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """An Optimizer's __init__ returned: number it and look closely at its first step."""
         if isinstance(getattr(args[0], "param_groups", None), list):
-            self.held(args[0], built_at(args[0]))
+            self.held(args[0], by_settings(self.recorder.shared.get("settings", {}), "learning_rate") or built_at(args[0]))
 
     def held(self, optimizer: Any, line: Line | None = None, kind: type[Held] = Held) -> Held:
         """The record of an optimizer; a new one where it was not known (built before we woke, or unpickled)."""

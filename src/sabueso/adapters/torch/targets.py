@@ -27,8 +27,9 @@ class Targets:
         self.function, self.line = function, line
         self.settings = {k: call[k] for k in ("label_smoothing", "ignore_index", "beta", "delta") if call.get(k) is not None}
         self.by_row = call["reduction"] == "none"  # averaged by the program or its library (Keras): known by what goes backward
-        self.plain = (self.by_row or call["reduction"] in ("mean", "scaled")) and not call["weights"]
-        self.batches = self.count = 0
+        self.summed = call["reduction"] == "sum"  # told as the mean of its terms: what goes backward is then some multiple of it
+        self.plain = (self.by_row or call["reduction"] in ("mean", "sum", "scaled")) and not call["weights"]
+        self.batches = self.count = self.terms = 0  # terms: of the last batch
         self.classes: torch.Tensor | None = None
         self.sum: torch.Tensor | None = None
         self.square: torch.Tensor | None = None
@@ -43,7 +44,7 @@ class Targets:
 
     def add(self, prediction: Any, target: Any) -> None:
         """One batch."""
-        self.batches += 1
+        self.batches, self.terms = self.batches + 1, target.numel()
         if self.function in CLASSES and prediction.dim() > 1:
             self.add_classes(prediction, target)
         elif target.numel() and target.is_floating_point() and target.dim() < 6:
@@ -70,7 +71,7 @@ class Targets:
         if counts is None:
             return
         self.classes = counts if self.classes is None or len(self.classes) != width else self.classes + counts
-        self.count = int(self.classes.sum())
+        self.count, self.terms = int(self.classes.sum()), int(counts.sum())
 
     def part(self, loss: float, own: float, line: Line | None, parts: int) -> None:
         """The loss that went backward beside what this call gave it; a call that is but one of several parts says nothing."""
