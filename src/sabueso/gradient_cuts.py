@@ -61,6 +61,23 @@ def lookups(cuts: list[Fact]) -> Iterator[Finding]:
         )
 
 
+def draws(cuts: list[Fact], least: int = 2) -> Iterator[Finding]:
+    """Numbers drawn from a learnt distribution go on into trained layers, and the draw lets no gradient back."""
+    found = [f for f in cuts if f.get("draw")]
+    if len(found) < least:
+        return
+    fact = found[0]
+    yield Finding(
+        says="the draw from a learnt normal distribution (`sample()`, torch.normal) lets no gradient through: the loss of the layers behind it does "
+        f"not train {'`' + fact.place.module + '`' if fact.place.module else 'what its mean and spread are made of'}",
+        place=Place(stage="train", file=fact.place.file, line=fact.place.line, step=fact.place.step, module=fact.place.module),
+        evidence=[("paths by which a gradient comes back past the draw", 0, "at least 1"), ("sampled steps in which it was so", len(found), 0)],
+        remedy="draw by `rsample()`, or `mean + std * torch.randn_like(std)` (Kingma and Welling 2014)",
+        confidence=0.9,
+        verified="fact",
+    )
+
+
 def starved(optimizer_use: list[Fact], evaluation: list[Fact], least: int = 4) -> Iterator[Finding]:
     """An optimizer that steps again and again beside others, and never had a gradient: its model is called where gradients are off."""
     for fact in optimizer_use:

@@ -10,7 +10,7 @@ import torch
 from ...capture.calling import caller
 from ...capture.flow import Flow
 from ...capture.origin import names_in, user_line
-from .trace import is_plain
+from .trace import is_plain, tensors_in
 from .watch import Watch
 
 PART = "serving"
@@ -31,7 +31,7 @@ class Serving:
     def trained(self, root: Any, inputs: Any, outputs: Any) -> None:
         """A sampled training step's batch."""
         rows = table_in(inputs)
-        if rows is not None:
+        if rows is not None and not any(torch.is_tensor(x) and x.requires_grad for x in tensors_in(inputs)):  # no data, but what another net makes of them
             self.flow.batch(root, rows)
 
     def evaluated(self, root: Any, inputs: Any, outputs: Any) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from ...catalogue import check
 from ...events import Fact
 from ...findings import Finding
-from ...gradient_cuts import flat, left, lookups, starved, whole
+from ...gradient_cuts import draws, flat, left, lookups, starved, whole
 from ...parameters import cut_off, departed, idle, shared_module
 from ...places import Place
 
@@ -79,6 +79,7 @@ def graph_broken(
     yield from () if gone else apart(parameters or [], least)
     yield from whole(graph_cut or [])
     yield from lookups(graph_cut or [])
+    yield from draws(graph_cut or [])
     yield from starved(optimizer_use or [], evaluation or [])
     yield from flat(optimizer_use or [])
 
