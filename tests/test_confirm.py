@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import multiprocessing
 import random
@@ -24,7 +25,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from sabueso.checks import catalogue
-from sabueso.events import Series
+from sabueso.events import Fact, Series
 from sabueso.findings import Finding
 from sabueso.interventions import INTERVENTIONS, factor
 from sabueso.places import Place
@@ -66,6 +67,33 @@ def test_verdicts(now: list[float], still: bool, applied: int, word: str) -> Non
     finding = Finding("", check="missing-zero-grad", severity="error")
     verdict = judged(finding, INTERVENTIONS["gradients cleared"], run([5.0, 6.0, 9.0]), run(now), [finding] if still else [], applied)
     assert verdict.word == word
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after", "still", "word"),
+    [
+        ("learning rate / 10", [5.0, 1.0, 1.0], [5.0, 0.9, 0.1], True, "went away"),  # what was captured before looks as it did: the gain decides
+        ("learning rate / 10", [5.0, 1.0, 1.0], [5.0, 0.9, 0.8], True, "stayed"),
+        ("learning rate / 10", [5.0, 1.0, 1.0], [5.0, 0.9, 1.0], False, "no difference"),
+        ("targets standardised", [900.0, 880.0, 870.0], [1.0, 0.4, 0.2], True, "went away"),  # losses of two scales, by where they began
+        ("targets standardised", [900.0, 500.0, 100.0], [1.0, 0.9, 0.8], True, "no difference"),
+        ("targets within 0 and 1", [3.0, -40.0, -9e9], [0.7, 0.4, 0.2], True, "went away"),  # a loss without a bound
+        ("seeds varied", [1.0, 1.0], [1.0, 1.0], False, "went away"),
+        ("seeds varied", [1.0, 1.0], [1.0, 1.0], True, "no difference"),
+        ("column left out", [1.0], [1.0], False, "could not be tried"),  # no score was told
+    ],
+)
+def test_what_proves_an_intervention(name: str, before: list[float], after: list[float], still: bool, word: str) -> None:
+    finding = Finding("", check="some-check", severity="error")
+    assert judged(finding, INTERVENTIONS[name], run(before), run(after), [finding] if still else [], 3).word == word
+
+
+@pytest.mark.parametrize(("metric", "after", "word"), [("roc_auc_score", 0.7, "went away"), ("roc_auc_score", 0.995, "no difference"),
+                                                       ("roc_auc_score", 1.0, "no difference"), ("mean_absolute_error", 2.0, "went away")])  # fmt: skip
+def test_a_leak_is_proven_by_the_score_that_is_lost(metric: str, after: float, word: str) -> None:
+    was, now = (Run(facts=[Fact("metric", {"metric": metric, "values": [v]})]) for v in (0.99, after))
+    finding = Finding("", check="split-overlap", severity="error")
+    assert judged(finding, INTERVENTIONS["judged rows left out of the fit"], was, now, [finding], 1).word == word
 
 
 def test_a_crash_that_is_gone_went_away() -> None:
@@ -373,6 +401,99 @@ def test_intervention(name: str, tmp_path: Path) -> None:
     child.join(60)
     assert child.exitcode == 0, name
     assert json.loads((tmp_path / "applied.json").read_text())["name"] == name
+
+
+# ---- Keras on torch
+
+
+def dense(keras: Any, **compiled: Any) -> Any:
+    net = keras.Sequential([keras.Input((3,)), keras.layers.Dense(4, activation="relu"), keras.layers.Dense(3)])
+    net.compile(**{"optimizer": keras.optimizers.SGD(1.0), "loss": "mse", **compiled})
+    return net
+
+
+def moved(net: Any, x: np.ndarray, y: np.ndarray, **more: Any) -> float:
+    """How far one update moves the weights."""
+    before = [w.copy() for w in net.get_weights()]
+    net.fit(x, y, epochs=1, batch_size=len(x), verbose=0, **more)
+    return float(sum(np.square(a - b).sum() for a, b in zip(net.get_weights(), before)) ** 0.5)
+
+
+def keras_rate(keras: Any, x: np.ndarray, y: np.ndarray) -> None:
+    net = dense(keras)
+    first = net.get_weights()[-1].copy()
+    slope = (net.predict(x, verbose=0) - y).mean(0) * 2 / 3
+    net.fit(x, y, epochs=1, batch_size=len(x), verbose=0)
+    assert np.allclose(first - net.get_weights()[-1], 0.1 * slope, rtol=1e-3) and float(net.optimizer.learning_rate) == 1.0
+
+
+def keras_clip(keras: Any, x: np.ndarray, y: np.ndarray) -> None:
+    assert abs(moved(dense(keras), x, 1e6 + y) - 1.0) < 1e-3
+
+
+def keras_decay(keras: Any, x: np.ndarray, y: np.ndarray) -> None:
+    assert moved(dense(keras, optimizer=keras.optimizers.SGD(1e-12, weight_decay=1e9)), x, y) < 1e-6
+
+
+def keras_loss(keras: Any, x: np.ndarray, y: np.ndarray) -> None:
+    labels, net = np.array([0, 1, 2, 1] * 8), dense(keras, loss="sparse_categorical_crossentropy")
+    want = float(F.cross_entropy(torch.tensor(net.predict(x, verbose=0)), torch.tensor(labels)))
+    assert abs(net.evaluate(x, labels, verbose=0) - want) < 1e-4
+
+
+def keras_frozen(keras: Any, x: np.ndarray, y: np.ndarray) -> None:
+    net = dense(keras)
+    net.layers[0].trainable = False
+    before = net.get_weights()[0].copy()
+    net.fit(x, y, verbose=0)
+    assert not np.array_equal(before, net.get_weights()[0])
+
+
+def keras_anew(keras: Any, x: np.ndarray, y: np.ndarray) -> None:
+    net = dense(keras, optimizer=keras.optimizers.SGD(1e-12))
+    net.set_weights([np.full_like(w, 7.0) for w in net.get_weights()])
+    net.fit(x, y, verbose=0)
+    assert len(np.unique(net.get_weights()[0])) > 1 and abs(net.get_weights()[0]).max() < 2
+
+
+def keras_shuffled(keras: Any, x: np.ndarray, y: np.ndarray) -> None:
+    ordered = np.repeat([0.0, 1.0], [24, 8])[:, None]
+    held = dense(keras, optimizer=keras.optimizers.SGD(0.0)).fit(ordered @ np.ones((1, 3)), np.tile(ordered, 3), validation_split=0.25, verbose=0)
+    assert len(held.history["val_loss"]) == 1
+
+
+def keras_standard(keras: Any, x: np.ndarray, y: np.ndarray) -> None:
+    big, net = 1e6 + 1e5 * x, dense(keras, optimizer=keras.optimizers.SGD(0.0))
+    net.fit(big, y, verbose=0)
+    assert abs(net.predict(big, verbose=0)).max() < 100
+
+
+KERAS: dict[str, Callable[[Any, np.ndarray, np.ndarray], None]] = {
+    "learning rate / 10": keras_rate, "gradients clipped": keras_clip, "weight decay 0": keras_decay, "loss given what it takes": keras_loss,
+    "all parameters trained": keras_frozen, "layers initialised anew": keras_anew, "rows shuffled": keras_shuffled, "inputs standardised": keras_standard,
+}  # fmt: skip
+
+
+def in_keras(name: str, folder: str) -> None:
+    import os
+
+    os.environ["KERAS_BACKEND"] = "torch"
+    import keras
+
+    change = Change(folder, {"name": name})
+    change.libraries["keras"](keras)
+    x = np.random.default_rng(0).normal(size=(32, 3)).astype("float32")
+    KERAS[name](keras, x, x[:, ::-1].copy())
+    assert change.count, "it took no effect"
+
+
+@pytest.mark.skipif(importlib.util.find_spec("keras") is None, reason="Keras is not installed")
+@pytest.mark.parametrize("name", sorted(KERAS))
+def test_intervention_in_keras(name: str, tmp_path: Path) -> None:
+    child = multiprocessing.get_context("fork").Process(target=in_keras, args=(name, str(tmp_path)))
+    child.start()
+    child.join(120)
+    assert child.exitcode == 0, name
 
 
 def test_a_culprit_is_confirmed_in_a_copy(tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ ALL = (
     Intervention("targets within 0 and 1", "the targets of a binary cross-entropy are divided by the largest of the first batch", GAIN, True),
     Intervention("training mode", "the model is in training mode wherever gradients are on", GAIN),
     Intervention("evaluation mode", "the model is in evaluation mode wherever gradients are off", GAIN),
-    Intervention("layers initialised anew", "layers are given their own initialiser's weights", GAIN),
+    Intervention("layers initialised anew", "the layer and those of its class are given their own initialiser's weights", GAIN),
     Intervention("activation inserted", "a ReLU stands behind the layer, and behind those that stand like it", GAIN),
     Intervention("loss given what it takes", "the loss gets logits, logarithms or probabilities, whichever it takes", GAIN),
     Intervention("target reshaped", "the target has the shape of the prediction", GAIN),

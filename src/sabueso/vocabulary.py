@@ -176,7 +176,7 @@ VOCABULARY: dict[str, Term] = {
     "stored": Term("fact", "", "an object was written to a file: path, models, classes of the person's own modules that it refers to"),
     # ---- what the person logs elsewhere
     "imported": Term("fact", "", "the run was made of the curves of another tool, and not watched: source", cure="import the run again"),
-    "logged": Term("series", "", "a number that the program gave to TensorBoard or MLflow; place.tensor is its tag"),
+    "logged": Term("series", "", "a number that the program gave to TensorBoard or MLflow, or of Keras's history; place.tensor is its tag"),
     "logged_histogram": Term("profile", "", "values that the program gave to TensorBoard as a histogram; place.tensor is their tag"),
     "logged_parameter": Term("fact", "", "a setting that the program gave to MLflow: key, value"),
     # ---- resources, reproducibility, ranks

@@ -14,9 +14,11 @@ from ..capture.calling import direct
 from ..capture.lineage import order, sight, uses
 from ..capture.lineage.registry import Known, shape_of
 from ..capture.recorder import Recorder, guarded
+from ..places import Place
 
 LIBRARIES = ("keras.src.backend.torch.trainer",)
-PROVIDES = ("row_use", "label_order")
+PROVIDES = ("row_use", "label_order", "logged")
+MOST_EPOCHS = 5000  # whose numbers are kept
 TRAINERS = {"torch": "TorchTrainer", "tensorflow": "TensorFlowTrainer", "jax": "JAXTrainer"}
 
 
@@ -32,6 +34,7 @@ class KerasRows:
         """fit(x, y, .., validation_split, validation_data)."""
         if not direct():
             return
+        self.history(getattr(result, "history", None))
         given = {**dict(zip(("self", "x", "y", "batch_size", "epochs", "verbose", "callbacks", "validation_split", "validation_data"), args)), **kwargs}
         x, y, share = given.get("x"), given.get("y"), float(given.get("validation_split") or 0.0)
         known, origin = self.lineage.known_of(x) if shape_of(x) is not None else None, sight.origin()
@@ -49,6 +52,13 @@ class KerasRows:
             x, judged = held[0], self.lineage.known_of(held[0])
         if judged is not None:
             self.uses.evaluated(fit, judged, x, origin, "validation")
+
+    def history(self, held: Any) -> None:
+        """What fit itself says of its epochs, of the validation part too."""
+        for name, values in (held or {}).items() if self.recorder.wants("logged") else ():
+            for epoch, value in enumerate(values[:MOST_EPOCHS]):
+                if isinstance(value, (int, float)):
+                    self.recorder.point("logged", float(value), epoch, Place(stage="train", tensor=name))
 
     def in_order(self, y: Any, cut: int, origin: sight.Origin) -> None:
         """The last rows are held out before anything is shuffled: are they sorted by their label?"""

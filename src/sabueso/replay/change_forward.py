@@ -98,7 +98,7 @@ def finite(change: Any, torch: Any) -> None:
 
 
 def begun_anew(change: Any, torch: Any) -> None:
-    """The module of the finding, or all of the model, by their own initialisers, once, before the first step with gradients.
+    """The module of the finding and those of its class, or all of the model, by their own initialisers, once, before the first step with gradients.
 
     Parameters of no module that is called are drawn when their optimizer would take its first step, which they do not take.
     """
@@ -117,7 +117,8 @@ def begun_anew(change: Any, torch: Any) -> None:
         done.add(id(module))
         drawn.update(map(id, module.parameters()))
         part = found(module, change.place.get("module"))
-        if renewed(part if part is not None and is_model(part) else module, draw):
+        parts = [m for m in module.modules() if type(m) is type(part)] if part is not None and is_model(part) else [module]
+        if sum(renewed(m, draw) for m in parts):
             change.applied()
 
     def step(optimizer: Any, args: Any, kwargs: Any) -> None:

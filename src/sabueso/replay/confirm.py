@@ -61,7 +61,11 @@ def measured(was: Run, now: Run, rescales: bool = False) -> tuple[str, Any, Any,
         return "how the program ended", "failed", now.meta["outcome"], now.meta["outcome"] == "succeeded"
     if now.meta.get("outcome") == "failed":
         return "how the program ended", was.meta.get("outcome"), "failed", False
-    compared = [c for c in (losses(was, now, rescales), None if rescales else evaluations(was, now), metrics(was, now), folds(was, now)) if c is not None]
+    compared = [
+        c
+        for c in (losses(was, now, rescales), None if rescales else evaluations(was, now), metrics(was, now), folds(was, now), logged(was, now))
+        if c is not None
+    ]
     for c in compared:
         if c[3]:
             return c
@@ -126,6 +130,19 @@ def folds(was: Run, now: Run) -> tuple[str, Any, Any, bool] | None:
     if means[0] is None or means[1] is None:
         return None
     return "mean score of the folds", means[0], means[1], means[1] > means[0] + 1e-3
+
+
+def logged(was: Run, now: Run) -> tuple[str, Any, Any, bool] | None:
+    """What the program logged of its validation last: its loss."""
+    pairs = []
+    for run in (was, now):
+        pairs.append({s.place.tensor: float(s.values[-1]) for s in run.series("logged") if len(s) and is_validation(str(s.place.tensor))})
+    name = next((n for n in pairs[0] if n in pairs[1]), None)
+    return (f"{name}, as logged", pairs[0][name], pairs[1][name], lower(pairs[0][name], pairs[1][name])) if name is not None else None
+
+
+def is_validation(tag: str) -> bool:
+    return "loss" in tag.lower() and any(part in tag.lower() for part in ("val", "test", "eval"))
 
 
 def scored(was: Run, now: Run) -> tuple[str, Any, Any, bool | None]:
