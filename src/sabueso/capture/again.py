@@ -34,8 +34,8 @@ class Again:
             self.queue.append(trial)
 
     def run(self) -> None:
-        began = time.perf_counter()
-        while self.queue and time.perf_counter() - began < MOST_SECONDS:
+        began = time.thread_time()  # of this thread: a busy machine decides nothing
+        while self.queue and time.thread_time() - began < MOST_SECONDS:
             trial = self.queue.pop(0)
             try:
                 with quiet():

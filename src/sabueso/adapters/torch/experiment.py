@@ -27,7 +27,7 @@ MOST_BYTES = 24_000_000  # of a model, and of the kept batches
 FIRST = 5  # losses that the beginning is told by
 BATCHES = 4
 STEPS, LEAST = 20, 4
-SECONDS, SHARE = 2.0, 0.05  # at most the larger of the two: seconds, share of the run
+SECONDS, SHARE = 2.0, 0.05  # at most the larger of the two: seconds, share of the run; of this thread, so that a busy machine decides nothing
 FAITHFUL = 0.1  # how far the second loss of the replay may lie from the program's own (a device draws anew)
 FELL = 0.7  # a loss that ended below this share of where it began needs no experiment
 GAIN = 0.9  # with the change the loss ends below that part of what it ends at without, if both fall
@@ -39,7 +39,7 @@ class Experiment:
 
     def __init__(self, watch: Watch) -> None:
         self.watch, self.recorder = watch, watch.recorder
-        self.began = time.monotonic()
+        self.began = time.thread_time()
         self.copy: tuple[Any, Any] | None = None
         self.over = False  # no more is kept
         self.kept: list[Kept] = []
@@ -140,7 +140,7 @@ class Experiment:
         end, begin = sum(last) / len(last), self.first[0]
         if math.isfinite(end) and end < FELL * begin:
             return
-        until = time.monotonic() + max(SECONDS, SHARE * (time.monotonic() - self.began))
+        until = time.thread_time() + max(SECONDS, SHARE * (time.thread_time() - self.began))
         streams = Streams()
         state = streams.snapshot()
         try:
@@ -156,7 +156,7 @@ class Experiment:
             return
         rate = self.settings.get("lr")
         for change, apply in TRIALS.items():
-            steps = Steps(self.copy, self.kept, self.clears) if time.monotonic() < until else None  # type: ignore[arg-type]
+            steps = Steps(self.copy, self.kept, self.clears) if time.thread_time() < until else None  # type: ignore[arg-type]
             if steps is None or change.startswith("learning rate") and not isinstance(rate, (int, float)) or not apply(steps):
                 continue
             now = steps.taken(was["steps"], lambda step: late(step, until))
@@ -171,7 +171,7 @@ class Experiment:
 
 def late(step: int, until: float) -> bool:
     """Is the time over, with enough steps to tell anything?"""
-    return time.monotonic() > until and step >= LEAST
+    return time.thread_time() > until and step >= LEAST
 
 
 def helps(was: dict[str, Any], now: dict[str, Any], rescales: bool) -> bool:

@@ -71,9 +71,11 @@ class Neighbours:
 
     def last_words(self) -> None:
         """Fact `learnable`."""
-        if len(self.rows) < LEAST_ROWS:
+        kept = list(self.rows.values())[:MOST_ROWS]
+        kept = [(x, y) for x, y in kept if x.shape == kept[0][0].shape and y.shape == kept[0][1].shape]  # several nets may share one loss
+        if len(kept) < LEAST_ROWS:
             return
-        x, y = (np.stack(part) for part in zip(*list(self.rows.values())[:MOST_ROWS], strict=True))
+        x, y = (np.stack(part) for part in zip(*kept, strict=True))
         features = agreement.prepared(x)
         if features.shape[1] == 0:
             return

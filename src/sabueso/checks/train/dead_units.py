@@ -10,7 +10,7 @@ import numpy as np
 from ...catalogue import check
 from ...events import Fact, Series
 from ...findings import Finding
-from ...learning import Training, hardly, harm, trainings, within
+from ...learning import Harm, Training, hardly, harm, trainings, within
 
 
 @check(
@@ -21,7 +21,7 @@ from ...learning import Training, hardly, harm, trainings, within
 )
 def dead_units(
     train_loss: list[Series], units_dead: list[Series], activation: list[Fact] = None, initial_weights: list[Fact] = None,
-    targets: list[Fact] = None, model: list[Fact] = None, *, dead: float = 0.9,
+    targets: list[Fact] = None, model: list[Fact] = None, *, dead: float = 0.9, looks: int = 6,
 ) -> Iterator[Finding]:  # fmt: skip
     """Nearly all units of a layer are zero for every row, so that nothing comes through and nothing comes back.
 
@@ -36,7 +36,8 @@ def dead_units(
     --------
     Only of a training that is harmed (no better than the best constant, worse than at its start, or not finite). The share of units that
     are zero for a whole batch is nine tenths or more at every sampled step (sparse healthy nets stay below 0.6 in the median). Where all units
-    of a layer are zero in all of them it is enough that the training got rid of less than a tenth of the loss of the best constant.
+    of a layer are zero in all of them it is enough that the training got rid of less than a tenth of the loss of the best constant; from the
+    first step on, at six sampled steps, nothing more is asked for, since what comes behind the layer can't depend on the inputs.
     Remedy
     ------
     Let the biases of hidden layers begin at zero, divide the learning rate where it came later, or use LeakyReLU or GELU.
@@ -82,14 +83,18 @@ def dead_units(
     """
     for training in trainings(train_loss, targets or [], initial_weights or []):
         wrong, little = harm(training), hardly(training)
-        for series in within(units_dead, training) if wrong is not None or little is not None else ():
+        for series in within(units_dead, training):
             whole = len(series) > 0 and float(np.min(series.values)) == 1.0
-            if wrong is None and not whole:
+            always = whole and len(series) >= looks and series.steps[0] <= training.steps[0] + 1  # nothing ever came through: the harm itself
+            if wrong is None and not (whole and little is not None or always):
                 continue
             late = series.values[min(3, len(series) - 1) :]
             if len(series) >= 3 and float(np.min(late)) >= dead:
-                yield finding(training, series, activation or [], initial_weights or [], model or [], wrong or little)
+                yield finding(training, series, activation or [], initial_weights or [], model or [], wrong or little or NOTHING)
                 return
+
+
+NOTHING = Harm("constant", 0, "what comes after it is the same for every row", ())
 
 
 def finding(training: Training, series: Series, activation: list[Fact], weights: list[Fact], model: list[Fact], wrong: Any) -> Finding:

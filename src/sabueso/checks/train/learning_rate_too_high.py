@@ -95,9 +95,14 @@ def learning_rate_too_high(
             yield diverging(training, began, times, first_rate(began, learning_rate or []), wrong, experiment or [])
             return
         ratios = early_updates(within(update_ratio, training), began)
-        if not ratios or max(ratios) < largest_update:
+        if not ratios:
             continue
-        top = highest(training)
+        top = highest(training, finite=rate_of_steps(began) == "search")  # a step of a search may be a whole descent: large and right
+        if max(ratios) < largest_update:
+            if wrong.kind != "non-finite" and max(ratios) > largest_update / 10 and not recurrent(began) and turned(experiment or []):
+                yield finding(training, began, ratios, first_rate(began, learning_rate or []), top, wrong, experiment or [])
+                return
+            continue
         bar = rise * max(float(training.losses[0]), training.baseline or 0.0) + 3 * float(np.nan_to_num(np.std(training.tail)))
         if np.isfinite(top) and top < bar:
             continue
@@ -118,9 +123,16 @@ def early_updates(update_ratio: list[Series], began: Fact) -> list[float]:
     return [float(np.median(v)) for _, v in sorted(steps.items())[:4]]
 
 
-def highest(training: Training) -> float:
-    """The highest loss of the first ten steps; infinity where one is not finite."""
+def turned(experiment: list[Fact], up: float = 1.02, down: float = 0.99) -> bool:
+    """Did the very same first steps make the loss worse as they were, and better with a smaller rate?"""
+    tried = helped(experiment, *LOWER_RATES)
+    return tried is not None and tried["before"] > up * tried["began"] and tried["after"] < down * tried["began"]
+
+
+def highest(training: Training, finite: bool = False) -> float:
+    """The highest loss of the first ten steps; infinity where one is not finite, unless only finite ones count."""
     early = training.losses[:10]
+    early = early[np.isfinite(early)] if finite and np.isfinite(early[0]) else early
     return float(early.max()) if np.isfinite(early).all() else float("inf")
 
 

@@ -118,7 +118,8 @@ def proof(fact: Fact) -> dict[str, Any] | None:
     """What the replay showed."""
     if not fact.get("ran"):
         return None
-    how = "the step run again with every operation watched, " + ("equal to the original to the last bit" if fact["equal"] else "not bit-equal")
+    run = "the step run again" + (", not compiled," if fact.get("compiled") else "")
+    how = f"{run} with every operation watched, " + ("equal to the original to the last bit" if fact["equal"] else "not bit-equal")
     return {"how": how, "before": f"{fact['kind']} non-finite", "after": f"first non-finite operation {fact['births'][0]['op']}"}
 
 
