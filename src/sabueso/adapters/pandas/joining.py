@@ -91,6 +91,14 @@ def _mapped(recorder: Recorder, pandas: Any) -> Any:
             return
         keys = list(table) if isinstance(table, dict) else summarise.values(table.index.to_series()).tolist()
         right = np.array(keys, dtype=object) if any(isinstance(k, str) for k in keys) else np.array(keys, dtype=np.float64)
-        matching.look(recorder, series.to_frame(), None, result, "map", [str(series.name)], [summarise.values(series)], [right])
+        how = "code" if _numbering(list(table.values()) if isinstance(table, dict) else summarise.values(table).tolist()) else "map"
+        matching.look(recorder, series.to_frame(), None, result, how, [str(series.name)], [summarise.values(series)], [right])
 
     return mapped
+
+
+def _numbering(values: list[Any]) -> bool:
+    """Do these number the levels of a category: whole numbers from 0 or a few reserved ones on, each once, hardly one left out?"""
+    if len(values) < 2 or not all(isinstance(v, (int, np.integer)) and not isinstance(v, bool) for v in values):
+        return False
+    return len(set(values)) == len(values) and 0 <= min(values) <= 4 and max(values) - min(values) <= 1.1 * len(values)

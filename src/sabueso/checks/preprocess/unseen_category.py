@@ -13,8 +13,9 @@ from ...findings import Finding
 
 @check(stage="preprocess", severity="error", leads_to=("new-category", "covariate-drift", "label-drift", "concept-drift"))
 def unseen_category(
-    *, tables_apart: list[Fact] | None = None, table_seen: list[Fact] | None = None, spelling: list[Fact] | None = None, crash: list[Fact] | None = None
-) -> Iterator[Finding]:
+    *, tables_apart: list[Fact] | None = None, table_seen: list[Fact] | None = None, spelling: list[Fact] | None = None,
+    table_join: list[Fact] | None = None, crash: list[Fact] | None = None, least: float = 0.01,
+) -> Iterator[Finding]:  # fmt: skip
     """Rows carry a category that was not learnt: a new one that an encoder refuses, or a known one in another spelling.
 
     What it means
@@ -30,7 +31,8 @@ def unseen_category(
     --------
     For a spelling: levels of a text column that an earlier table with that column lacks as they are written and has once composed (NFC),
     stripped or brought to one case; at least 10 rows and 1 per cent. Where the program's own text sees to that, nothing is said.
-    For a refusal: the exception's own list of categories and its column.
+    For a numbering of levels by hand (`.map({level: number})`): rows whose level has no number and would have one under one change of
+    spelling (1 per cent of the rows, half of those without). For a refusal: the exception's own list of categories and its column.
 
     Remedy
     ------
@@ -65,6 +67,7 @@ def unseen_category(
     yield from comparisons.category(tables_apart or (), "split")
     yield from quality.spellings(table_seen or ())
     yield from (spelt(f) for f in (spelling or ())[:1])
+    yield from (f for join in table_join or () if join["how"] == "code" and not spelling and (f := unnumbered(join, least)))
     for fact in crash or ():
         match = re.search(r"Found unknown categories (\[.*?\]) in column (\d+)", fact.get("message", ""))
         if match:
@@ -83,6 +86,22 @@ def spelt(fact: Fact) -> Finding:
                   ("written, and known as", [fact["written"], fact["known_as"]], "equal")],
         remedy=f"Bring {column} into one spelling where it is read ({fact['how']}), in both tables.",
         confidence=0.94, verified="fact",
+    )  # fmt: skip
+
+
+def unnumbered(join: Fact, least: float) -> Finding | None:
+    """Levels that a numbering does not hold as they are written."""
+    repair, lost, rows, column = join.get("repair"), join["unmatched_left"], join["left_rows"], join["on"][0]
+    if not repair or repair["rows"] < max(3, least * rows, 0.5 * lost):
+        return None
+    return Finding(
+        says=f"{lost} of {rows} rows hold a {column} that has no number here: {repair['left']!r} is numbered as {repair['right']!r}, "
+             "so that these rows go on as an unknown category.",
+        place=join.place.but(column=column, row=join.get("unmatched_rows")),
+        evidence=[("rows whose level has no number", lost, 0), (f"of them numbered once {repair['how']}", repair["rows"], 0),
+                  ("levels numbered", join["right_keys"], None), ("written, and numbered as", [repair["left"], repair["right"]], "equal")],
+        remedy=f"Bring {column} into one spelling before it is numbered ({repair['how']}), where the numbering is made too.",
+        confidence=0.95, verified="fact", covers=("rows-lost",),
     )  # fmt: skip
 
 
