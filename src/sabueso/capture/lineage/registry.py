@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from . import matching
-from .fingerprints import Table, column_bits, row_hashes, spaced, sparse_hashes, table_of
+from . import matching, wholes
+from .fingerprints import Table, column_bits, first_equal, row_hashes, spaced, sparse_hashes, table_of
 
 MOST_KNOWN = 240  # arrays kept; the oldest that is no source goes first
 MOST_BYTES = 96 << 20  # of codes kept in all, for matching columns later
@@ -125,11 +125,14 @@ class Lineage:
         if seen is None:
             return None
         table, hashes = seen
-        return self._source(x, table, hashes, name, kind, file, line)
+        again = self._read_before(name, hashes) if kind == "file" else None
+        return self._keep(x, again, table, hashes) if again is not None else self._source(x, table, hashes, name, kind, file, line)
 
     def known_of(self, x: Any, create: bool = True) -> Known | None:
         """What is known of `x`: by identity, by equal rows, by equal columns; else, with `create`, as a source first met here."""
         held = self.recall(x)
+        if held is None and create and self.spent < MOST_SECONDS:
+            held = self._columns_of_whole(x)
         if held is not None:
             return held
         seen = self._look(x)
@@ -222,6 +225,10 @@ class Lineage:
         finally:
             self.spent += time.thread_time() - began
 
+    def _read_before(self, name: str | None, hashes: np.ndarray) -> Known | None:
+        """The same file read once more, with the same rows: they are those that it gave before."""
+        return next((k for k in self.known if k.source.kind == "file" and k.source.name == name and not k.makers and np.array_equal(k.hashes, hashes)), None)
+
     def _source(self, x: Any, table: Table | None, hashes: np.ndarray, name: str | None, kind: str, file: str | None, line: int | None, keep: bool = True
                 ) -> Known:  # fmt: skip
         """A new source; equal rows share the first one's id, rows met before keep theirs."""
@@ -300,6 +307,25 @@ class Lineage:
                 return self._match(table, hashes)
         return None
 
+    def _columns_of_whole(self, x: Any) -> Known | None:
+        """The same, cheaper, for neighbouring columns of a big table that the person holds."""
+        found = wholes.columns_of(x, self.in_sight) if self.in_sight is not None else None
+        if found is None:
+            return None
+        whole, first, name, file, line = found
+        held = self.recall(whole)
+        if held is None:
+            seen = self._look(whole)
+            if seen is None or seen[0] is None:
+                return None
+            matched = self._match(*seen)
+            held = self._keep(whole, matched, *seen) if matched is not None else self._source(whole, *seen, name, "made", file, line)
+        if held.table is None or held.hashes is None or held.table.width != whole.shape[1]:
+            return None
+        table, hashes = wholes.table_within(x, first, held.table, held.hashes)
+        exact = matching.for_certain(table, held.ids)
+        return None if exact is None else self._keep(x, self._derived(held, np.arange(held.rows), exact), table, hashes)
+
     def _keep(self, x: Any, known: Known, table: Table | None, hashes: np.ndarray | None) -> Known:
         if known.hashes is None or hashes is None:  # else it is the very Known that was met before
             known.width = table.width if table is not None else (shape_of(x) or (0, 1))[-1]
@@ -338,17 +364,6 @@ def note_labels(x: Any, known: Known) -> None:
         return
     if not (type(index).__name__ == "RangeIndex" and index.start == 0 and index.step == 1):
         known.notes["labels"] = index.to_numpy()
-
-
-def first_equal(hashes: np.ndarray, order: np.ndarray) -> np.ndarray:
-    """For each row the position of the first row that equals it."""
-    values = hashes[order]
-    starts = np.flatnonzero(np.concatenate(([True], values[1:] != values[:-1])))
-    if len(starts) == len(values):
-        return np.arange(len(values), dtype=np.int64)
-    first = np.empty(len(values), np.int64)
-    first[order] = np.repeat(order[starts], np.diff(np.append(starts, len(values))))
-    return first
 
 
 def shape_of(x: Any) -> tuple[int, ...] | None:
