@@ -9,7 +9,7 @@ import numpy as np
 from ...catalogue import check
 from ...events import Fact, Series
 from ...findings import Finding
-from ...learning import first_rate, matrices, rate_of_steps, trainings, within
+from ...learning import Training, first_rate, matrices, rate_of_steps, trainings, within
 
 
 @check(
@@ -33,7 +33,8 @@ def learning_rate_too_low(
     --------
     A plateau scheduler that began with a best value three times below all that it was given since (for losses), and cut the rate tenfold or
     more: exact numbers. Or: over a hundred steps and more all updates together could have moved the median weight matrix by a hundredth of
-    its norm at most, and the loss lost less than a twentieth, far above what is left when a model has learnt.
+    its norm at most, and the loss lost less than a twentieth, far above what is left when a model has learnt. Or: the rate rises by equal steps
+    to the very end of a training that got rid of less than a quarter of the loss of the best constant and still falls (a warm-up too long).
     Remedy
     ------
     Set scheduler.best anew after loading, or do not load the scheduler; multiply the rate by ten until the loss falls.
@@ -79,6 +80,10 @@ def learning_rate_too_low(
             yield found
             return
     for training in trainings(train_loss, targets or [], initial_weights or []):
+        found = rising(training, initial_weights or [], within(learning_rate or [], training), steps)
+        if found is not None:
+            yield found
+            return
         began = next((f for f in initial_weights or [] if f["optimizer"] == training.optimizer), None)
         if began is None or len(training.losses) < steps or training.baseline is None or rate_of_steps(began) == "search":
             continue
@@ -99,6 +104,28 @@ def learning_rate_too_low(
         place = began.place.but(step=int(training.steps[0]) + 1)
         yield Finding(says, place, evidence, f"try lr={rate * 10:.1g} to {rate * 1000:.1g} here", confidence=0.85)
         return
+
+
+def rising(training: Training, initial_weights: list[Fact], rates: list[Series], steps: int) -> Finding | None:
+    """A warm-up that is longer than the training: the rate rises by the same amount to the very end, while the loss still falls."""
+    began = next((f for f in initial_weights if f["optimizer"] == training.optimizer), None)
+    mine = next((s.values for s in rates if began is not None and s.place.module == began["name"] and len(s) >= max(steps, 50)), None)
+    if began is None or mine is None or training.learnt is None or training.learnt > 0.25 or not training.last < training.first:
+        return None
+    by = np.diff(mine)
+    moved = by[np.abs(by) > 1e-3 * np.abs(mine[1:])]
+    if not by.min() >= 0 or mine[-1] < 10 * max(mine[0], 1e-30) or len(moved) < 8 or np.ptp(moved) > 0.05 * moved.mean() or not by[-len(by) // 10 :].any():
+        return None
+    half = len(training.losses) // 2
+    if not np.median(training.losses[-max(half // 4, 5) :]) < np.median(training.losses[half : half + max(half // 4, 5)]):
+        return None
+    evidence = [
+        ("rate of the last step", float(mine[-1]), "that of the peak, long before the end"), ("rate of the first step", float(mine[0]), None),
+        ("share of the steps in which the rate rose", round(float((by > 0).mean()), 3), "0.1 or less"),
+        ("loss at the end", training.last, f"well below {training.baseline:.4g}, the loss of the best constant"),
+    ]  # fmt: skip
+    says = f"the rate of {began['class']} rises from {mine[0]:.2g} to {mine[-1]:.2g} over all {len(mine)} steps: the training ends before its warm-up does"
+    return Finding(says, began.place.but(step=int(training.steps[-1])), evidence, f"warm up over {max(len(mine) // 10, 1)} steps or so", confidence=0.85)
 
 
 def stale_best(fact: Fact, apart: float) -> Finding | None:
