@@ -68,9 +68,15 @@ def numbers(reference: Sequence[float], current: Sequence[float], least: float =
     return Moved(beyond(least), math.sqrt(max(0.0, square)), [float(d) for d in parts], beyond(noise(least)), square)
 
 
-def effect(reference: Sequence[float], current: Sequence[float]) -> float:
-    """The effect of `numbers` alone: no tail of a distribution is worked out for it."""
-    parts, _, df, n, m = _components(np.asarray(reference, float), np.asarray(current, float))
+def effect(reference: Sequence[float], current: Sequence[float], least: float = 0.0) -> float:
+    """The effect of `numbers` alone: no tail of a distribution is worked out for it. 0 where it is surely under `least`."""
+    r, s = np.asarray(reference, float), np.asarray(current, float)
+    n, m = r.sum(), s.sum()
+    if least and n and m and (both := r + s).all() and len(r) > 4:  # the parts' squares together are no more than Pearson's chi-square (Bessel)
+        chi2 = float((np.square(r - both * (n / (n + m))) / both).sum()) * (n + m) ** 2 / (n * m)
+        if chi2 - 4 < least**2 * n * m / (n + m):
+            return 0.0
+    parts, _, df, n, m = _components(r, s)
     weight = n * m / (n + m) if df else 1.0
     return math.sqrt(max(0.0, float((parts * parts * weight).sum() - len(parts)) / weight)) if df else 0.0
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ ROWS = 50  # rows that a finding names
 NOTABLE = 0.1  # standard deviations by which a column has moved
 CELLS = 4096
 AT_ONCE = 16  # columns
+MOST_KNOWN = 400  # sketches
 GRID = np.arange(21) / 20
 
 
@@ -115,8 +116,8 @@ def positions(x: Any) -> np.ndarray:
     return np.arange(n)
 
 
-def reference(name: str, index: int, column: np.ndarray) -> Reference:
-    """The sketch of a column at fit."""
+def reference(name: str, index: int, column: np.ndarray, known: dict[Any, Reference] | None = None) -> Reference:
+    """The sketch of a column at fit; of one that is `known` already, by its content, the very same."""
     n = len(column)
     if column.dtype.kind == "O":
         some = column[spread(n, 10 * SAMPLE)].tolist()
@@ -128,6 +129,9 @@ def reference(name: str, index: int, column: np.ndarray) -> Reference:
         return Reference(name, index, True, len(some), missing, levels=levels if len(levels) <= MOST_LEVELS else {})
     real = np.ascontiguousarray(column, np.float64)  # a column of a matrix lies scattered: it is gathered once
     total = float(real.sum())
+    key = (n, total, real[:: max(1, n // 16)].tobytes()) if known is not None and n > SAMPLE and math.isfinite(total) else None
+    if key in (known or ()):
+        return replace(known[key], name=name, index=index)  # type: ignore[index]
     good = real if math.isfinite(total) else real[np.isfinite(real)]
     made = Reference(name, index, False, n, n - len(good))
     if len(good):
@@ -136,6 +140,8 @@ def reference(name: str, index: int, column: np.ndarray) -> Reference:
         made.sd = math.sqrt(float(away @ away) / len(good))
         made.stock = np.sort(good[spread(len(good), SAMPLE)])
         made.inner = np.unique(_grid_of(made.stock, np.arange(1, drift.BINS) / drift.BINS))
+    if key is not None and len(known) < MOST_KNOWN:  # type: ignore[arg-type]
+        known[key] = made  # type: ignore[index]
     return made
 
 
@@ -174,7 +180,7 @@ def _numbers(ref: Reference, column: np.ndarray, rows: np.ndarray) -> dict[str, 
         return told if notable else None
     at_edge = _bins(ref, good)
     told["ref_counts"], told["cur_counts"] = ref.counts, np.bincount(at_edge, minlength=len(ref.inner) + 1).tolist()
-    effect = drift.effect(told["ref_counts"], told["cur_counts"])
+    effect = drift.effect(told["ref_counts"], told["cur_counts"], NOTABLE)
     moved = split(at_edge / max(len(ref.inner), 1) if len(ref.inner) else np.sign(good - ref.mean), 0.5)
     beyond = (good < ref.low) | (good > ref.high)
     if not (notable or effect >= NOTABLE or moved is not None or int(beyond.sum()) > 0.005 * len(good)):

@@ -47,6 +47,7 @@ class Flow:
         self.made: dict[int, Made] = {}  # by id of a transformer's answer
         self.memories: dict[int, tuple[Any, Memory | None]] = {}  # of models that were fitted elsewhere
         self.recalled: dict[Any, tuple[Memory, Stream]] = {}
+        self.sketches: dict[Any, Reference] = {}  # of columns, by their content
         self.cells, self.spent, self.count = 0, 0.0, 0
         self.seen: tuple[list[Reference], list[np.ndarray], np.ndarray, list[dict[str, Any]]] | None = None  # the last stream that was told
         recorder.at_exit(self.finish)
@@ -88,7 +89,7 @@ class Flow:
             model.names = names or names_of(x)
             model.named = model.names is not None
             model.names = model.names or names_by_value(got, model.rows)
-            model.columns = [reference(_name(model.names, j), j, c) for j, c in enumerate(gathered(got))]
+            model.columns = [reference(_name(model.names, j), j, c, self.sketches) for j, c in enumerate(gathered(got))]
             model.target, model.clock = self._target(y), links_of(got)
         self.spent += time.thread_time() - began
         return model
@@ -240,7 +241,7 @@ class Flow:
         got = columns(x)
         if got is not None:
             stream.names = names or names_of(x) or stream.names
-            step = max(1, -(-n // CALL_ROWS))
+            step = 1 if n <= CALL_ROWS else -(-2 * n // CALL_ROWS)  # of more, half as many show as much
             at = positions(x) if stream.calls == 1 or len(set(positions(x)[:2])) > 1 else np.arange(n)
             at = at + (0 if _is_indexed(x) else stream.rows)
             stream.blocks.append((at[::step], [np.array(c[::step]) for c in got]))

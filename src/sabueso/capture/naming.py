@@ -73,22 +73,23 @@ def _names(columns: list[np.ndarray], at: np.ndarray, table: Any) -> list[str] |
     if len(names) < len(columns) or len(names) > MOST_COLUMNS or height(table) > 300_000:
         return None
     plain = numeric_columns(table) if library(table) == "pandas" else None
-    held: dict[str, Any] = dict(zip(names, (c.astype(np.float32) for c in plain))) if plain is not None else {}
+    columns_at = dict(zip(names, plain)) if plain is not None else {}
+    held: dict[str, Any] = {}
     chosen: list[str] = []
     for column in columns:
         probe = column[at]
-        fits = next((n for n in names if n not in chosen and _holds(_held(table, n, held), probe)), None)
+        fits = next((n for n in names if n not in chosen and _holds(_held(table, n, held, columns_at), probe)), None)
         if fits is None:
             return None
         chosen.append(fits)
     return chosen
 
 
-def _held(table: Any, name: str, held: dict[str, Any]) -> Any:
+def _held(table: Any, name: str, held: dict[str, Any], plain: dict[str, np.ndarray]) -> Any:
     """A column as 32-bit floats, as a set of objects, or None where it can't be read; each is made when it is first asked for."""
     if name not in held:
         try:
-            column = values(table[name])
+            column = plain[name] if name in plain else values(table[name])
             held[name] = set(column.tolist()) if column.dtype.kind == "O" else column.astype(np.float32)
         except Exception:
             held[name] = None

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...capture.lineage import sight
+from ...capture.lineage import sets, sight
 from ...capture.lineage.fingerprints import table_of
 from ...capture.lineage.registry import shape_of
 from ...capture.lineage.standardised import line_of
@@ -25,7 +25,7 @@ def look(hooks: Any, fit: Fit, call: Any) -> None:
     mine, source, recorder = fit.known.table, fit.known.source, hooks.recorder
     if mine is None or fit.y is None or not recorder.wants("chosen") or not LEAST <= mine.width <= 300 or not mine.numeric.all() or mine.rows < 20:
         return
-    judged = np.setdiff1d(unique(call.known), unique(fit.known))
+    judged = sets.without(unique(call.known), unique(fit.known))
     if call.known.source is not source or len(judged) < 5 or len(fit.y) != mine.rows or not recorder.once("chosen", fit.name, mine.width, mine.rows):
         return
     rows = fit.known.ids - source.base
@@ -63,15 +63,13 @@ def _asked(origin: sight.Origin, where: tuple[str, int] | None) -> tuple[str, in
 
 def _wholes(rows: int, width: int, at: np.ndarray, y: np.ndarray) -> list[tuple[str, Any, np.ndarray]]:
     """(name, table or array with far more columns, labels of all rows) in sight."""
-    wide, labels = [], None
-    for frame in sight.user_frames():
-        for name, value in sight.holdings(frame):
-            shape = shape_of(value)
-            if shape is None or shape[0] != rows:
-                continue
-            if len(shape) == 2 and shape[1] >= TIMES * width and shape[0] * shape[1] <= MOST_CELLS:
-                wide.append((name, value))
-            elif len(shape) == 1 and labels is None:
+    held = [(name, value, shape_of(value)) for frame in sight.user_frames() for name, value in sight.holdings(frame)]
+    held = [(n, v, s) for n, v, s in held if s is not None and s[0] == rows]
+    wide = [(n, v) for n, v, s in held if len(s) == 2 and s[1] >= TIMES * width and s[0] * s[1] <= MOST_CELLS]
+    labels = None
+    if wide:
+        for _, value, shape in held:
+            if len(shape) == 1 and labels is None:
                 table = table_of(value)
                 codes = table.floats()[:, 0] if table is not None and table.numeric[0] else None
                 labels = codes if codes is not None and np.array_equal(codes[at], y) else None

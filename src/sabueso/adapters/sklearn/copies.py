@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...capture import agreement
+from ...capture.lineage import sets
 from ...capture.lineage.fingerprints import spaced
 from ...capture.lineage.uses import Fit, place, unique
 
@@ -24,7 +25,7 @@ def look(hooks: Any, fit: Fit, call: Any, labels_in_sight: Any) -> None:
         return
     if not 100 <= mine.rows + judged.rows <= MOST_ROWS or judged.rows < 30 or len(fit.y) != mine.rows or mine.width > 200:
         return
-    if len(np.intersect1d(unique(fit.known), unique(call.known))) or not recorder.once("near copies", fit.name, mine.width, place(call.origin)[1]):
+    if sets.meet(unique(fit.known), unique(call.known)) or not recorder.once("near copies", fit.name, mine.width, place(call.origin)[1]):
         return
     asked = spaced(judged.rows, ASKED)
     both = agreement.prepared(np.concatenate([mine.floats(), judged.floats(asked)]))

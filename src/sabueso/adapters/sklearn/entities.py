@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...capture import again, agreement
-from ...capture.lineage import sight
+from ...capture.lineage import sets, sight
 from ...capture.lineage.fingerprints import Table, spaced
 from ...capture.lineage.registry import Known
 from ...capture.lineage.uses import Fit, unique
@@ -39,7 +39,7 @@ def look(hooks: Any, fit: Fit, call: Any) -> None:
         return
     if not 200 <= mine.rows + known.rows <= MOST_ROWS or mine.table is None or known.table is None or mine.resampled or known.rows < 30:
         return
-    if len(np.intersect1d(unique(mine), unique(known))) or not recorder.once("entities", source.base, mine.width, known.rows):
+    if sets.meet(unique(mine), unique(known)) or not recorder.once("entities", source.base, mine.width, known.rows):
         return
     train, judged = mine.ids - source.base, known.ids - source.base
     if min(train.min(), judged.min()) < 0 or max(train.max(), judged.max()) >= source.rows:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...capture.lineage import sight
+from ...capture.lineage import sets, sight
 from ...capture.lineage.fingerprints import table_of
 from ...capture.lineage.registry import Known, Source, shape_of
 from ...capture.lineage.uses import Fit, place, unique
@@ -62,7 +62,7 @@ def look(hooks: Any, fit: Fit, call: Any) -> None:
         return
     codes, name, noted = held
     train, judged = codes[unique(fit.known) - known.source.base], codes[unique(known) - known.source.base]
-    if len(np.intersect1d(unique(fit.known), unique(known))):
+    if sets.meet(unique(fit.known), unique(known)):
         return
     shared = np.intersect1d(train, judged)
     rows = np.isin(judged, shared)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...capture.lineage import sight
+from ...capture.lineage import sets, sight
 from ...capture.lineage.fingerprints import spaced
 from ...capture.lineage.uses import Fit, place, unique
 
@@ -35,7 +35,7 @@ def look(hooks: Any, fit: Fit, call: Any) -> None:
         return
     after = mine.table.floats(order[np.searchsorted(ordered, judged.ids[some] + 1)])
     step = moved_on(judged.table.floats(some), after)
-    if step is None or len(np.intersect1d(unique(mine), unique(judged))):
+    if step is None or sets.meet(unique(mine), unique(judged)):
         return
     between = between_of(judged.ids, ordered)
     part = sight.cut_at(call.x, judged.ids - judged.source.base)

@@ -5,9 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-import numpy as np
-
-from . import sight
+from . import sets, sight
 from .uses import Fit, place, unique
 
 LEAST_MODELS = 5  # fitted on the same rows and compared on the same others, before one may be called chosen
@@ -29,8 +27,8 @@ def unused_parts(uses: Any) -> list[dict[str, Any]]:
     for left, right, origin in uses.lineage.parts.get("splits", ()):
         for side, part in enumerate((left, right)):
             mine, other = unique(part), unique((right, left)[side])
-            used = any(len(np.intersect1d(t, mine, assume_unique=True)) for t in touched)
-            if not used and any(len(np.intersect1d(f, other, assume_unique=True)) > 0.5 * len(f) > 0 for f in uses.history):
+            used = any(sets.meet(t, mine) for t in touched)
+            if not used and any(len(sets.common(f, other)) > 0.5 * len(f) > 0 for f in uses.history):
                 file, line = origin[0][:2] if origin else (None, None)
                 found.append({"rows": part.rows, "name": target_name(file, line, side) or "a part", "used": False, "of": part.rows + (right, left)[side].rows,
                               "file": file, "line": line, "ids": mine})  # fmt: skip
@@ -51,7 +49,7 @@ def choices(uses: Any, idle: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Rows on which many models, fitted on the same others, were compared, and on which one of them was then judged again."""
     by_rows: dict[int, list[tuple[int, Fit, Any, Any]]] = {}
     for at, (fit, known, signature, _, origin) in enumerate(uses.evaluations):
-        if not len(np.intersect1d(fit.ids, unique(known), assume_unique=True)):
+        if not sets.meet(fit.ids, unique(known)):
             by_rows.setdefault(signature, []).append((at, fit, known, origin))
     found = []
     for signature, judged in by_rows.items():
@@ -60,8 +58,8 @@ def choices(uses: Any, idle: list[dict[str, Any]]) -> list[dict[str, Any]]:
             continue
         fit, compared, known, origin, first = again
         mine = unique(known)
-        others = {s for f, k, s, *_ in uses.evaluations if f is fit and s != signature and not len(np.intersect1d(unique(k), mine))}
-        spare = next((p for p in idle if not len(np.intersect1d(p["ids"], mine))), None)
+        others = {s for f, k, s, *_ in uses.evaluations if f is fit and s != signature and not sets.meet(unique(k), mine)}
+        spare = next((p for p in idle if not sets.meet(p["ids"], mine)), None)
         found.append({
             "model": fit.name, "compared": compared, "rows": len(mine), "elsewhere": len(others), "evaluations": len(judged),
             "spare": spare["name"] if spare else None, "spare_rows": spare["rows"] if spare else 0, "file": first[0], "line": first[1],

@@ -150,6 +150,11 @@ def row_hashes(table: Table, columns: Iterable[int] | None = None) -> np.ndarray
     return hashes
 
 
+def column_hashes(codes: np.ndarray, j: int) -> np.ndarray:
+    """What one column in that position adds to the rows' numbers."""
+    return _mixed(codes) * column_factors(np.array([j]))[0]
+
+
 def _mixed(codes: np.ndarray) -> np.ndarray:
     mixed = codes * SPREAD
     mixed ^= mixed >> np.uint32(15)
@@ -174,6 +179,17 @@ def column_factors(columns: np.ndarray) -> np.ndarray:
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return (z ^ (z >> np.uint64(31))) | np.uint64(1)
+
+
+def first_equal(hashes: np.ndarray, order: np.ndarray) -> np.ndarray:
+    """For each row the position of the first row that equals it."""
+    values = hashes[order]
+    starts = np.flatnonzero(np.concatenate(([True], values[1:] != values[:-1])))
+    if len(starts) == len(values):
+        return np.arange(len(values), dtype=np.int64)
+    first = np.empty(len(values), np.int64)
+    first[order] = np.repeat(order[starts], np.diff(np.append(starts, len(values))))
+    return first
 
 
 def column_bits(table: Table, rows: int = 256) -> np.ndarray:
@@ -254,10 +270,11 @@ def _plain(column: Any) -> np.ndarray:
 def _number_codes(values: np.ndarray) -> np.ndarray:
     """float32 bits with one zero and one NaN."""
     with np.errstate(all="ignore"):
-        codes = np.array(values, np.float32).view(np.uint32)  # a copy in the layout of the values: the program may change its own
+        real = np.array(values, np.float32)  # a copy in the layout of the values: the program may change its own
+        real += np.float32(0)  # minus zero is zero
+        codes = real.view(np.uint32)
     if codes.size and codes.max() > np.uint32(0xFF800000):  # NaN with a sign, as 0/0 gives
         codes[codes > np.uint32(0xFF800000)] = NAN
-    codes[codes == np.uint32(0x80000000)] = 0
     return codes
 
 

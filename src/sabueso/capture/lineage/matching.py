@@ -50,6 +50,19 @@ def by_columns(table: Table, other: Table, ids: np.ndarray | None = None) -> tup
     return at, bool(sum_bits >= need and once >= UNIQUE * len(values))
 
 
+def for_certain(table: Table, ids: np.ndarray) -> bool | None:
+    """Would `by_columns` tell the rows of a table for certain, in it or columns of it? None where they tell no rows apart."""
+    bits = column_bits(table)
+    chosen = sorted(range(table.width), key=lambda j: -bits[j])[:8]
+    if bits[chosen].sum() < 0.9 * np.log2(table.rows + 1) + 4:
+        return None
+    hashes = row_hashes(table, chosen)
+    values = np.sort(hashes)
+    once = 1 + np.count_nonzero(values[1:] != values[:-1])
+    once = len(values) - len(_unlike(hashes, ids)) if once < len(values) else once
+    return bool(bits[chosen].sum() >= np.log2(table.rows + 1) + SPARE_BITS and once >= UNIQUE * len(values))
+
+
 def _unlike(hashes: np.ndarray, ids: np.ndarray, order: np.ndarray | None = None) -> np.ndarray:
     """Places, in the order of the hashes, whose next row has the same hash and another id."""
     order = np.argsort(hashes, kind="stable") if order is None else order

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .. import distributions
-from . import sight, standardised
+from . import sets, sight, standardised
 from .fingerprints import spaced
 from .registry import Known, Lineage
 from .sight import Origin
@@ -116,8 +116,8 @@ class Uses:
         return {"stage": "evaluate", "estimator": fit.name, "file": file, "line": line}
 
     def _pair(self, fit: Fit, known: Known, ids: np.ndarray, x: Any, origin: Origin, how: str, scored: bool) -> dict[str, Any]:
-        shared = np.intersect1d(fit.ids, ids, assume_unique=True)
-        held_out = np.setdiff1d(ids, fit.ids, assume_unique=True) if how != "folds" else ids
+        shared = sets.common(fit.ids, ids)
+        held_out = sets.without(ids, fit.ids) if how != "folds" else ids
         pair = {
             "model": fit.name, "fit": fit.number, "pair": self.pairs, "how": how, "scored": scored, "supervised": fit.supervised,
             "signature": hash(ids.tobytes()), "train_rows": fit.known.rows if fit.first else len(fit.ids), "train_distinct": len(fit.ids),
@@ -130,7 +130,7 @@ class Uses:
         if len(shared) and how != "folds":
             pair |= self._overlap(fit, known, shared, x)
             if len(shared) == len(ids) < len(fit.ids):
-                pair["left_out_before"] = sum(not len(np.intersect1d(f, ids, assume_unique=True)) for f in self.history if f is not fit.ids)
+                pair["left_out_before"] = sum(not sets.meet(f, ids) for f in self.history if f is not fit.ids)
         return pair
 
     def _split_off(self, ids: np.ndarray) -> bool:
@@ -140,7 +140,7 @@ class Uses:
     def _clean(self, fit: Fit, known: Known, held_out: np.ndarray) -> list[list[Any]]:
         """Where those learners were fitted that saw none of the rows held out."""
         makers = dict.fromkeys(fit.known.makers + known.makers)
-        return [place(m.origin) for m in makers if not len(np.intersect1d(m.ids, held_out, assume_unique=True))]
+        return [place(m.origin) for m in makers if not sets.meet(m.ids, held_out)]
 
     def _overlap(self, fit: Fit, known: Known, shared: np.ndarray, x: Any) -> dict[str, Any]:
         """How the rows on both sides came there: cut twice from one table, or repeated in it."""
@@ -190,7 +190,7 @@ class Uses:
         found = []
         makers = dict.fromkeys(fit.known.makers + known.makers)
         for learner in makers:
-            hits = np.intersect1d(learner.ids, held_out, assume_unique=True)
+            hits = sets.common(learner.ids, held_out)
             if len(hits):
                 file, line = sight.line_of(learner.origin, origin)
                 found.append(
@@ -217,8 +217,8 @@ class Uses:
         found = []
         on_way = set(fit.known.resampled + known.resampled)
         for learner in self.resamplings:
-            hits = np.intersect1d(learner.ids, ids, assume_unique=True)
-            both = np.intersect1d(hits, fit.ids, assume_unique=True)
+            hits = sets.common(learner.ids, ids)
+            both = sets.common(hits, fit.ids)
             if not len(hits) or not (learner in on_way or len(both) > 0.5 * len(learner.ids)):
                 continue
             file, line = sight.line_of(learner.origin, origin)
@@ -244,8 +244,8 @@ class Uses:
         """Rows by which training was stopped that are this evaluation's rows."""
         found = []
         for known, stops in fit.eval_sets:
-            watched = np.setdiff1d(unique(known), fit.ids, assume_unique=True)
-            hits = len(np.intersect1d(watched, ids, assume_unique=True))
+            watched = sets.without(unique(known), fit.ids)
+            hits = len(sets.common(watched, ids))
             if hits:
                 found.append({"hits": hits, "rows": len(watched), "stops": stops})
         return found
