@@ -137,7 +137,7 @@ VOCABULARY: dict[str, Term] = {
         "fact", "", "rows of a table as read that break its own pattern: kind (rolled, permuted, unit, sentinel), columns, before, after, rows", "pandas"
     ),
     "broken_rules": Term("fact", "", "rules of a contract that a table breaks: table, broken (column, rule, expected, seen, count, rows)"),
-    "coerced": Term("fact", "", "texts forced to numbers that became gaps: column, lost, share that spells a number, examples", "pandas"),
+    "coerced": Term("fact", "", "texts forced to numbers or dates that became gaps: column, lost, share that spells one, examples", "pandas"),
     "fill_lost": Term("fact", "", "gaps filled in place on a copy that nothing holds: column, gaps, method, owner", "pandas"),
     "join_reduced": Term("fact", "", "the result of a join that had gained rows was brought back to no more rows than before: join", "pandas"),
     "label_agreement": Term(
@@ -146,6 +146,7 @@ VOCABULARY: dict[str, Term] = {
     "label_offset": Term("fact", "", "numbers to learn that fit their features only when shifted by rows, in one group: group, shift, error, error_shifted"),
     "label_twins": Term("fact", "", "equal rows with different labels: rows, repeated, conflicting, share, similar_disagree, row_numbers"),
     "order_used": Term("fact", "", "an operation that relies on the order of rows (shift, rolling): method, rows", "pandas"),
+    "part_cut": Term("fact", "", "a part of a time (hour) that was cut off before it was taken, and is one value in a fit: column, part, how", "pandas"),
     "rows_dropped": Term("fact", "", "rows dropped for their gaps: before, after, by_column (gaps, alone), how the lost differ, rows", "pandas"),
     "rows_shared": Term("fact", "", "rows, groups or times of one table that another has too: how, count, of, rows, reference, current"),
     "spelling": Term("fact", "", "levels of a column that an earlier table has in another spelling: column, table, earlier, how, count, rows", "pandas"),

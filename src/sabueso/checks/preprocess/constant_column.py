@@ -11,8 +11,10 @@ from ...events import Fact
 from ...findings import Finding
 
 
-@check(stage="ingest", severity="warning", leads_to=("covariate-drift", "underfitting", "class-imbalance"), instead=("tables_apart", "broken_rows"))
-def constant_column(table_seen: list[Fact], *, tables_apart: list[Fact] | None = None, broken_rows: list[Fact] | None = None) -> Iterator[Finding]:
+@check(stage="ingest", severity="warning", leads_to=("covariate-drift", "underfitting", "class-imbalance"), instead=("tables_apart", "broken_rows", "part_cut"))
+def constant_column(
+    table_seen: list[Fact], *, tables_apart: list[Fact] | None = None, broken_rows: list[Fact] | None = None, part_cut: list[Fact] | None = None
+) -> Iterator[Finding]:
     """A column that should vary has one value in every row, or in a long stretch of rows.
 
     What it means
@@ -28,7 +30,8 @@ def constant_column(table_seen: list[Fact], *, tables_apart: list[Fact] | None =
     The value, and how many values the other table has. A warning where the column varies in the reference (p < 1e-6 of that by chance), an
     error for a label of one class, else a note: a column may be constant by design. Within a table that a model is fitted on: a run five times as
     long as any other, at no zero and at no end of the column's range, where the column matters to the label and the label is foretold clearly
-    worse within the run (Sharma et al., Sensor faults, 2010: the CONSTANT fault).
+    worse within the run (Sharma et al., Sensor faults, 2010: the CONSTANT fault). In a program: a part of a time (`.dt.hour`) taken after it was
+    cut off (`.dt.floor("D")`), which had several values before and is one in every row of a fit.
 
     Remedy
     ------
@@ -60,3 +63,16 @@ def constant_column(table_seen: list[Fact], *, tables_apart: list[Fact] | None =
     yield from quality.constants(table_seen)
     yield from quality.changed(table_seen, "constant")
     yield from (broken.of(f) for f in broken_rows or () if f["kind"] == "stuck")
+    yield from (cut(f) for f in part_cut or ())
+
+
+def cut(fact: Fact) -> Finding:
+    """A part of a time that was cut off before it was taken."""
+    column, part, line = fact["column"], fact["part"], fact["cut_line"]
+    return Finding(
+        says=f"{column} is {fact['value']} in every row that {fact['estimator']} is given: the {part} is taken after {fact['how']} cut it off "
+             f"(line {line}), before which it had {fact['distinct']} values.",
+        place=fact.place.but(column=column, stage="preprocess"), stage="preprocess",
+        evidence=[(f"values of {column} in {fact['rows']} rows", 1, fact["distinct"]), (f"values of the {part} before {fact['how']}", fact["distinct"], None)],
+        remedy=f"Take the {part} from the times as they were before line {line}.", severity="error", confidence=0.95, verified="fact",
+    )  # fmt: skip

@@ -23,7 +23,7 @@ def missing_values(
     What it means
     -------------
     A column is filled in place on a selection of a table (`table[c].fillna(m, inplace=True)`). The selection is a copy for that one statement
-    (copy-on-write, the only way of pandas 3): the table keeps its gaps. Or texts that spell numbers become gaps by errors="coerce".
+    (copy-on-write, the only way of pandas 3): the table keeps its gaps. Or texts that spell numbers or days become gaps by errors="coerce".
 
     Why it is bad
     -------------
@@ -32,7 +32,8 @@ def missing_values(
     Evidence
     --------
     Gaps in the column, that the object filled was held by nothing afterwards (a weak reference to it is dead), and that the column is given
-    to a model. For coerced texts: how many there are (at least 5 per cent of the rows) and the share of them that spells a number.
+    to a model. For coerced texts: how many there are (at least 5 per cent of the rows) and the share of them that spells a number
+    or a day; a column that is converted more than once (one format after the other) is left alone.
 
     Remedy
     ------
@@ -115,13 +116,15 @@ def never_filled(given: Fact, refused: Fact) -> Finding:
 
 
 def forced(fact: Fact) -> Finding:
-    """Numbers spelt otherwise that became gaps."""
+    """Numbers or days spelt otherwise that became gaps."""
+    what, call, then = ("day", "to_datetime", "read each form with its own format") if fact.get("what") == "date" else (
+        "number", "to_numeric", "Bring the texts into one spelling first (decimal mark, thousands marks, units)")  # fmt: skip
     return Finding(
-        says=f"to_numeric(errors='coerce') turns {fact['lost']} of {fact['rows']} values of {fact['column']!r} into gaps, though "
-             f"{fact['numbers']:.0%} of them spell a number, such as {fact['examples'][0]!r}.",
+        says=f"{call}(errors='coerce') turns {fact['lost']} of {fact['rows']} values of {fact['column']!r} into gaps, though "
+             f"{fact['numbers']:.0%} of them spell a {what}, such as {fact['examples'][0]!r}.",
         place=fact.place.but(column=fact["column"], row=fact["rows_lost"]),
-        evidence=[("values turned into gaps", fact["lost"], 0), ("of them spelling a number, share", fact["numbers"], None),
+        evidence=[("values turned into gaps", fact["lost"], 0), (f"of them spelling a {what}, share", fact["numbers"], None),
                   ("examples", fact["examples"], None)],
-        remedy="Bring the texts into one spelling first (decimal mark, thousands marks, units), then convert with errors='raise'.",
+        remedy=f"{then[0].upper()}{then[1:]}, then convert with errors='raise'.",
         severity="warning", confidence=0.8, verified="fact",
     )  # fmt: skip
