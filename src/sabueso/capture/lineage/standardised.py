@@ -8,20 +8,23 @@ from typing import Any
 
 import numpy as np
 
-from . import sight
+from . import group_fills, sight
 from .fingerprints import Table, spaced
 
 CLOSE = 2e-5  # of float32 sums over a few thousand rows, several times over
 CALLS = {
     "mean and deviation": re.compile(r"(\.|\b)(std|stdev|nanstd|var)\s*\("), "range": re.compile(r"(\.|\b)(min|max|ptp|nanmin|nanmax)\s*\("),
+    "components": re.compile(r"(\.|\b)(svd|eigh?|pca_lowrank|svd_lowrank)\s*\("),
     "filling": re.compile(r"(\.|\b)(fillna|fill_null|fill_nan|nan_to_num|where|nanmean|nanmedian|isnan)\s*\("),
 }  # fmt: skip
+SHOWS = {"mean and deviation": "columns with mean 0 and deviation 1", "range": "columns that reach from 0 to 1",
+         "components": "columns with mean 0 that go along with no other"}  # fmt: skip
 
 
 def by_hand(fit: Any, known: Any, uses: Any) -> dict[str, Any] | None:
     """The scaling, told like a learner: its kind, how many columns show it, and the line that did it; None if the numbers don't say so."""
     train, other = fit.known.table, known.table
-    if train is None or other is None or train.width != other.width or not looks_scaled(train):
+    if train is None or other is None or train.width != other.width or not (looks_scaled(train) or looks_turned(train)):
         return None
     parts = [fit.known, known] + [k for f, k, *_ in uses.evaluations if f.known is fit.known and k is not known]
     tables = [p.table for p in distinct(parts) if p.table is not None and p.table.width == train.width]
@@ -29,16 +32,17 @@ def by_hand(fit: Any, known: Any, uses: Any) -> dict[str, Any] | None:
     if train.width > 12 and not any(_may_be_scaled(c) for c in few):
         return None  # not one of six columns: no scaling of all of them
     some = np.column_stack(few)
-    if train.width > 12 and not (standard(some) | ranged(some)).any():
+    if train.width > 12 and not (standard(some) | ranged(some) | centred(some)).any():
         return None
     union, alone = np.concatenate([t.floats() for t in tables]), train.floats()
-    for kind, together, apart in (("mean and deviation", standard(union), standard(alone)), ("range", ranged(union), ranged(alone))):
+    kinds = (("mean and deviation", standard(union), standard(alone)), ("range", ranged(union), ranged(alone)), ("components", *turned(union, alone)))
+    for kind, together, apart in kinds:
         telling = together & ~apart
         if together.sum() >= max(2, 0.8 * usable(union).sum()) and telling.sum() >= max(2, 0.5 * together.sum()):
-            where = line_of(fit.origin, CALLS[kind])
+            where = line_of(fit.origin, CALLS[kind]) or made_at(known)
             if where is not None:
                 return {
-                    "name": f"scaling by hand ({kind})", "kind": "hand", "supervised": False, "selects": False, "rows": len(union),
+                    "name": f"scaling by hand ({kind})", "shows": SHOWS[kind], "kind": "hand", "supervised": False, "selects": False, "rows": len(union),
                     "hits": known.rows, "of": known.rows, "file": where[0], "line": where[1], "fit_line": list(where),
                     "columns": int(together.sum()), "off": round(float(np.abs(np.nanmean(alone, 0))[telling].max()), 4),
                 }  # fmt: skip
@@ -56,8 +60,6 @@ def filled_by_hand(fit: Any, known: Any, uses: Any) -> dict[str, Any] | None:
         return None
     some = train.take(spaced(train.rows, 400)).codes
     tried = [j for j in range(train.width) if train.numeric[j] and _piled(some[:, j]) is not None]
-    if not tried:
-        return None
     parts = distinct([fit.known, known] + [k for f, k, *_ in uses.evaluations if f.known is fit.known and k is not known])
     parts = [p for p in parts if p.table is not None and p.table.width == train.width]
     found = []
@@ -67,6 +69,9 @@ def filled_by_hand(fit: Any, known: Any, uses: Any) -> dict[str, Any] | None:
         how = _middle_of_all(union, alone, value)
         if how is not None:
             found.append((j, how, int((union == value).sum())))
+    grouped = group_fills.by_group(fit, known, parts) if not found else None
+    if grouped is not None:
+        found = [(j, f"mean by {grouped[1]}", n) for j, n in grouped[0]]
     where = line_of(fit.origin, CALLS["filling"]) if found else None
     if where is None:
         return None
@@ -120,9 +125,43 @@ def looks_scaled(table: Table) -> bool:
     return max(np.nanmean(centred), np.nanmean(within)) > 0.6
 
 
+def looks_turned(table: Table) -> bool:
+    """A cheap look at 256 rows: does the spread fall from column to column, about a mean near 0, as it does along principal components?"""
+    if table.width < 3 or not table.numeric.all():
+        return False
+    values = table.floats(spaced(table.rows, 256))
+    with np.errstate(all="ignore"):
+        mean, deviation = values.mean(0), values.std(0)
+    return bool((np.abs(mean) < 0.5 * deviation).all() and (np.diff(deviation) < 0.25 * deviation[:-1]).all() and deviation[-1] < 0.9 * deviation[0])
+
+
+def turned(union: np.ndarray, alone: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """By column, in all rows and in the training rows: are they principal components, centred, of falling spread, without correlation?"""
+    found = []
+    for values in (union, alone):
+        with np.errstate(all="ignore"):
+            deviation = values.std(0)
+            falling = values.shape[1] >= 3 and bool((np.diff(deviation) < -1e-4 * deviation[:-1]).all())
+            apart = np.abs(np.corrcoef(values.T) - np.eye(values.shape[1])).max(0) < CLOSE if falling else np.zeros(values.shape[1], bool)
+        found.append(usable(values) & centred(values) & apart if falling else apart)
+    return found[0], found[1]
+
+
+def centred(values: np.ndarray) -> np.ndarray:
+    """By column: is the mean 0, by the column's spread?"""
+    with np.errstate(all="ignore"):
+        return np.abs(values.mean(0)) < CLOSE * values.std(0)
+
+
+def made_at(known: Any) -> tuple[str, int] | None:
+    """Where the table that the rows were cut from was given its value."""
+    source = known.source
+    return (source.file, source.line) if source.kind in ("made", "held") and source.file and source.line else None
+
+
 def _may_be_scaled(column: np.ndarray) -> bool:
     """Cheaper than `standard` and `ranged`, and true wherever either is."""
-    return bool(abs(column.mean()) < 2 * CLOSE or column.min() == 0 and column.max() == 1)
+    return bool(abs(column.mean()) < 2 * CLOSE * max(1.0, column.std()) or column.min() == 0 and column.max() == 1)
 
 
 def usable(values: np.ndarray) -> np.ndarray:

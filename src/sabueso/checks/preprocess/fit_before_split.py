@@ -85,7 +85,7 @@ def told(pair: Fact, learner: dict[str, Any], experiment: Fact | None) -> Findin
     if learner.get("filled"):
         evidence.append((f"gaps filled so in {', '.join(learner['names'][:5])}", learner["filled"], 0))
     elif learner["kind"] == "hand":
-        evidence.append(("columns with mean 0 and deviation 1 over both parts together", learner["columns"], 0))
+        evidence.append((f"{learner['shows']} over both parts together", learner["columns"], 0))
     return Finding(
         says=f"{learner['name']} learnt from {learner['hits']} of the {learner['of']} rows{saw} on which {pair['model']} is {what} "
              f"({row_uses.where(pair['eval_line'])}).",
