@@ -150,8 +150,8 @@ class Cut:
         for name, value, rows, before, file, line in self._taken:
             column = next((c for c, v in constant.items() if v == value), None)
             if column is not None and (name, rows) not in self._whole and summarise.height(x) <= rows and self.recorder.once("part_cut", file, line):
-                told = {"column": column if summarise.is_frame(x) else name, "part": name, "value": value, "rows": rows, "distinct": before.parts[name], "how": before.how,
-                        "cut_line": before.line, "estimator": type(estimator).__name__}  # fmt: skip
+                told = {"column": column if summarise.is_frame(x) else name, "part": name, "value": value, "rows": rows, "how": before.how,
+                        "distinct": before.parts[name], "cut_line": before.line, "estimator": type(estimator).__name__}  # fmt: skip
                 self.recorder.fact("part_cut", told, file=file, line=line)
 
 
