@@ -34,6 +34,7 @@ ALL = (
     Intervention("learning rate * 10", "each optimizer steps with ten times its rate"),
     Intervention("learning rate * 100", "each optimizer steps with a hundred times its rate"),
     Intervention("learning rate * 1000", "each optimizer steps with a thousand times its rate"),
+    Intervention("learning rate * 10000", "each optimizer steps with ten thousand times its rate"),
     Intervention("schedule left out", "each optimizer keeps the rate that it began with", GAIN),
     Intervention("gradients clipped", "gradients are clipped to a norm of 1 before each step", GAIN),
     Intervention("gradients cleared", "gradients are cleared after each step", GAIN),

@@ -215,21 +215,47 @@ class ResampledWithin(Remedy):
 
 
 class EncodedWithin(Remedy):
-    """The column that holds means of the target by category holds those of the training rows alone; its values tell the categories apart."""
+    """The column that holds means of the target by category holds those of the training rows alone."""
 
     def instead(self, fitted: Fitted, x: Any, y: Any) -> Callable[..., Any] | None:
         column = self.change.place.get("column")
-        if fitted.y is None or not hasattr(x, "columns") or column not in list(fitted.x.columns) or not np.isin(x[column], fitted.x[column]).any():
+        if fitted.y is None or not all(hasattr(t, "columns") and column in list(t.columns) for t in (x, fitted.x)):
+            return None
+        train, judged = categories(column, fitted.x, x)
+        if not np.isin(judged, train).any():
             return None
         truth = np.asarray(fitted.y, dtype=float) if np.asarray(fitted.y).dtype.kind in "biuf" else np.unique(fitted.y, return_inverse=True)[1].astype(float)
-        levels, codes = np.unique(np.asarray(fitted.x[column], dtype=float), return_inverse=True)
-        size, mean = np.bincount(codes), truth.mean()
-        within = (np.bincount(codes, truth) + mean) / (size + 1)  # a category of few rows by the mean of all, as any encoder would
-        alone = (np.bincount(codes, truth)[codes] - truth + mean) / size[codes]  # a training row does not tell its own answer
-        at = np.clip(np.searchsorted(levels, np.asarray(x[column], dtype=float)), 0, len(levels) - 1)
-        judged = x.assign(**{column: np.where(levels[at] == np.asarray(x[column], dtype=float), within[at], mean)})
+        levels, codes = np.unique(train, return_inverse=True)
+        size, total, mean = np.bincount(codes), np.bincount(codes, truth), truth.mean()
+        alone = (total[codes] - truth + mean) / size[codes]  # a training row does not tell its own answer
+        at = np.clip(np.searchsorted(levels, judged), 0, len(levels) - 1)
+        within = np.where(levels[at] == judged, ((total + mean) / (size + 1))[at], mean)  # a category of few rows by the mean of all, as encoders do
         model = self.again(fitted, fitted.x.assign(**{column: alone}), fitted.y)
-        return lambda name, more, kwargs: getattr(model, name)(judged, *more, **kwargs)
+        return lambda name, more, kwargs: getattr(model, name)(x.assign(**{column: within}), *more, **kwargs)
+
+
+def categories(column: str, *tables: Any) -> list[np.ndarray]:
+    """A number for the category of each row: by the column of a table in sight that the means were taken by, else by the means themselves."""
+    frame = sys._getframe()
+    while frame is not None:
+        for held in [*frame.f_locals.values(), *frame.f_globals.values()]:
+            if type(held).__name__ == "DataFrame" and column in list(held.columns) and held.index.is_unique:
+                key = key_of(held, column) if all(t.index.isin(held.index).all() for t in tables) else None
+                if key is not None:
+                    codes = held[key].map({v: i for i, v in enumerate(held[key].unique())})
+                    return [codes.loc[t.index].to_numpy() for t in tables]
+        frame = frame.f_back  # type: ignore[assignment]
+    return [np.asarray(t[column], dtype=float) for t in tables]
+
+
+def key_of(table: Any, column: str) -> str | None:
+    """The column with fewest levels within each of which the other one is constant."""
+    found = {}
+    for name in [c for c in table.columns if c != column]:
+        levels = table[name].nunique()
+        if 1 < levels < 0.7 * len(table) and table.groupby(name)[column].nunique().max() == 1:
+            found[name] = levels
+    return min(found, key=found.__getitem__, default=None)  # type: ignore[arg-type]
 
 
 class WithoutColumn(Remedy):

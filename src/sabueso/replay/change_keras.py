@@ -129,7 +129,8 @@ def at_fit(then: Callable[[Any, dict[str, Any]], None], methods: tuple[str, ...]
         def method(self: Any, *args: Any, **kwargs: Any) -> Any:
             given = {**dict(zip(order, args)), **kwargs}
             then(self, given)
-            return call(self, *args[len(order) :], **given)
+            first = [given.pop(n) for n in order[: len(args)]]
+            return call(self, *first, *args[len(order) :], **given)
 
         return method
 

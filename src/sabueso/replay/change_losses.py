@@ -45,8 +45,9 @@ def reshaped(change: Any, torch: Any) -> None:
         return loss
 
     replaced(torch, PAIRWISE, make)
-    for name in ("__sub__", "__rsub__", "sub"):
-        setattr(torch.Tensor, name, by_hand(change, torch, getattr(torch.Tensor, name)))
+    for owner, names in ((torch.Tensor, ("__sub__", "__rsub__", "sub")), (torch, ("sub", "subtract"))):
+        for name in names:
+            setattr(owner, name, by_hand(change, torch, getattr(owner, name)))
 
 
 def standardised(change: Any, torch: Any) -> None:

@@ -14,6 +14,7 @@ from ..runs import Run
 WENT, STAYED, NO_DIFFERENCE, COULD_NOT = "went away", "stayed", "no difference", "could not be tried"
 BETTER = 0.95  # of a loss
 DECISIVE = 0.5  # of a loss: so much is gained by the remedy, though what was captured before it took effect still looks as it did
+GAINED = 0.02  # of accuracy
 LOST_SHARE = 0.02  # of a score: less is what another fit would do
 LARGER_IS_BETTER = ("accuracy", "f1", "roc_auc", "r2", "precision", "recall", "balanced", "average_precision")
 
@@ -96,15 +97,14 @@ def lower(before: float, after: float) -> bool:
 
 
 def evaluations(was: Run, now: Run) -> tuple[str, Any, Any, bool] | None:
-    """Our own recount of what was evaluated: the last loss."""
-    pairs = []
-    for run in (was, now):
-        held = [s for s in run.series("evaluation_error") if s.place.tensor == "loss" and len(s)]
-        pairs.append(float(held[-1].values[-1]) if held else None)
-    before, after = pairs
-    if before is None or after is None:
-        return None
-    return "loss of the last evaluation", before, after, lower(before, after)
+    """Our own recount of what was evaluated: the last loss, else accuracy or R²."""
+    for name in ("loss", "accuracy", "r2"):
+        held = [[float(s.values[-1]) for s in run.series("evaluation_error") if s.place.tensor == name and len(s)] for run in (was, now)]
+        if all(held):
+            before, after = held[0][-1], held[1][-1]
+            better = lower(before, after) if name == "loss" else after > before + GAINED
+            return f"{name} of the last evaluation", before, after, better
+    return None
 
 
 def metrics(was: Run, now: Run) -> tuple[str, Any, Any, bool] | None:

@@ -14,7 +14,7 @@ from ...learning import Training, first_rate, matrices, rate_of_steps, trainings
 
 @check(
     stage="train", severity="error", leads_to=("not-learning", "underfitting"),
-    interventions=("schedule left out", "learning rate * 10", "learning rate * 100", "learning rate * 1000"),
+    interventions=("schedule left out", "learning rate * 10", "learning rate * 100", "learning rate * 1000", "learning rate * 10000"),
 )  # fmt: skip
 def learning_rate_too_low(
     train_loss: list[Series], scheduler: list[Fact] = None, update_ratio: list[Series] = None, initial_weights: list[Fact] = None,
