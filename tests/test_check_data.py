@@ -72,6 +72,23 @@ def test_every_fault_of_a_pair_is_told(engine: str) -> None:
     assert told["missing-rate-drift"].place.row[:3] == [0, 3, 6] and told["unseen-category"].place.row == list(range(50))
 
 
+def test_leakage_is_weighed(engine: str) -> None:
+    """A small model's score with what leaks and without it: a column, rows that training holds, rows that repeat."""
+    train, test = customers(4000), customers(2000, 1, 90_000)
+    both = pd.concat([test.iloc[:1500], train.iloc[100:600]], ignore_index=True)
+    told = found(sabueso.check_data(train, test=both, target="churned"))["split-overlap"].verified
+    assert told["before"] > told["after"] + 0.05 > 0.5
+    again = pd.concat([train, train.iloc[:900]], ignore_index=True)
+    told = found(sabueso.check_data(again, target="churned"))["duplicate-rows"].verified
+    assert told["before"] > told["after"] + 0.05 > 0.5
+    for table in (train, test):
+        table["fee"] = np.where(table.churned == 1, table.income / 10, np.nan)
+    for more in ({"test": test}, {}):
+        leaks = found(sabueso.check_data(train, target="churned", **more))["target-leakage"]
+        assert leaks.verified["before"] > 0.98 and 0.6 < leaks.verified["after"] < 0.9 and len(leaks.evidence) <= 5
+        assert leaks.evidence[-1][1:] == pytest.approx((leaks.verified["before"], leaks.verified["after"]), abs=1e-3)
+
+
 def test_groups_and_times_on_both_sides(engine: str) -> None:
     train, test = customers(3000), customers(900, 1, 90_000)
     train["patient"], test["patient"] = np.arange(3000) // 5, 10_000 + np.arange(900) // 5

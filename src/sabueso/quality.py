@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from .comparisons import one_or, place_of
+from .comparisons import one_or, place_of, tried, weight
 from .events import Fact
 from .findings import Finding
 from .shifts import shown
@@ -115,8 +115,9 @@ def repeated(facts: Iterable[Fact]) -> Iterator[Finding]:
                 says=f"{twins['count']} of the {fact['rows']} rows of {fact['table']} repeat an earlier row in all {twins['columns']} columns"
                      + (" (nearly all of the rarer class: oversampled?)." if twins.get("minority") else "."),
                 place=place_of(fact, row=twins["rows"], stage="ingest"), severity="warning" if grave else "note",
-                evidence=[("rows that repeat an earlier one", twins["count"], 0), ("rows", fact["rows"], None), ("columns", twins["columns"], None)],
-                remedy="Drop the repeats (drop_duplicates) before the rows are cut into parts.", confidence=0.85, verified="fact",
+                evidence=[("rows that repeat an earlier one", twins["count"], 0), ("rows", fact["rows"], None), ("columns", twins["columns"], None),
+                          *weight(twins, "without them, after a random cut")],
+                remedy="Drop the repeats (drop_duplicates) before the rows are cut into parts.", confidence=0.85, verified=tried(twins),
             )  # fmt: skip
 
 

@@ -21,6 +21,7 @@ from ..events import Fact
 from ..places import Place
 from ..runs import Run
 from ..wiring import conclude
+from . import weighing
 from .beside import apart, skipped
 from .concept import changed
 from .held import Held
@@ -72,7 +73,7 @@ def _evidence(held: dict[str, Held], target: str | None, time: str | None, group
     for one in held.values():
         say(f"looking at {one.table.name}")
         one.count()
-        _single(facts, one, target, time, next((held[r] for r in EARLIER.get(one.role, ()) if r in held), None))
+        _single(facts, one, target, time, next((held[r] for r in EARLIER.get(one.role, ()) if r in held), None), held.get("test"))
         if rules is not None:
             facts.add("broken_rules", one.table, broken(rules, one.table, one.profiles))
     return facts.made
@@ -127,6 +128,9 @@ def _both(facts: Facts, a: Held, b: Held, role: str, target: str | None, time: s
 
 def _rows(facts: Facts, a: Held, b: Held, target: str | None, time: str | None, group: str | None, skip: set[str]) -> None:
     found = [overlap(a.table, b.table, b.profiles, b.sample, target, skip - {time})]
+    if found[0] is not None:
+        twice, names = found[0].pop("positions"), found[0].pop("names")
+        found[0]["weighed"] = _weighed(weighing.overlap, a, b, target, names, twice) if len(twice) >= 3 and target else None
     both = lambda name: name is not None and name in a.table.kinds and name in b.table.kinds  # noqa: E731
     found += [groups(a.table, b.table, group)] if both(group) else []
     found += [times(a.table, b.table, time)] if both(time) else []
@@ -139,18 +143,28 @@ def _rows(facts: Facts, a: Held, b: Held, target: str | None, time: str | None, 
 # ---- one table
 
 
-def _single(facts: Facts, one: Held, target: str | None, time: str | None, like: Held | None) -> None:
+def _single(facts: Facts, one: Held, target: str | None, time: str | None, like: Held | None, test: Held | None) -> None:
     table = one.table
     told = seen(one, target, time, like)
     told["repeated"] = repeated(table, one.profiles, one.sample, target)
+    if told["repeated"] and told["repeated"]["count"] >= 3 and target in table.kinds:
+        told["repeated"]["weighed"] = _weighed(weighing.twins, one, target, list(weighing.named(table, target, set())))
     if target in table.kinds and one.profiles[target].missing:
         told["unlabelled"] = table.first(target, "missing")
     facts.add("table_seen", table, told)
     if target in table.kinds and one.role in ("train", "reference") and table.rows >= 40:
-        _labelled(facts, one, target)
+        _labelled(facts, one, target, test)
 
 
-def _labelled(facts: Facts, one: Held, target: str) -> None:
+def _weighed(how: Callable[..., dict[str, Any] | None], *given: Any) -> dict[str, Any] | None:
+    """What leaks is told with or without its weight."""
+    try:
+        return how(*given)
+    except (ValueError, TypeError, np.linalg.LinAlgError):
+        return None
+
+
+def _labelled(facts: Facts, one: Held, target: str, test: Held | None) -> None:
     """Labels that equal rows contradict, inputs that give them away, stretches in which they stand beside other rows."""
     table = one.table
     features = [n for n in table.names if n != target and table.kinds[n] != "other" and not is_key(table.kinds[n], one.sample[n])]
@@ -165,7 +179,7 @@ def _labelled(facts: Facts, one: Held, target: str) -> None:
     y = codes.astype(float) if labels.dtype.kind == "O" or classes else labels[held].astype(float)
     with np.errstate(all="ignore"):
         for found in patterns(matrix, y, features, numeric, table.rows) if len(features) <= 200 else []:
-            facts.add("tell", table, found | {"of": table.name})
+            facts.add("tell", table, found | {"of": table.name, "weighed": _weighed(weighing.column, one, test, target, features, found["column"])})
     if classes and table.rows <= FULL:
         _conflicts(facts, one, features, target)
     numbers = {n: one.sample[n] for n in features if table.kinds[n] == "number"}

@@ -81,7 +81,7 @@ def overlap(a: Table, b: Table, profiles: dict[str, Profile], sample: dict[str, 
             continue
         twice = np.flatnonzero(shared(a.hashes(names), b.hashes(names)))
         if len(twice) and enough(b, profiles, sample, names, twice[:FIRST].tolist(), max(a.rows, b.rows)):
-            return {"how": "rows", "count": len(twice), "rows": twice[:FIRST].tolist(), "columns": len(names)}
+            return {"how": "rows", "count": len(twice), "rows": twice[:FIRST].tolist(), "columns": len(names), "positions": twice, "names": names}
     return None
 
 

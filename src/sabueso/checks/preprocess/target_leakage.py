@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...catalogue import check
+from ...comparisons import tried, weight
 from ...events import Fact
 from ...findings import Finding
 
@@ -91,8 +92,8 @@ def target_leakage(tell: list[Fact]) -> Iterator[Finding]:
         yield Finding(
             says=f"Input {fact['column']!r} {MEANING[fact['how']]} ({fact['agreement']:.1%} of {fact['rows']} training rows).",
             place=fact.place.but(column=fact["column"], stage="preprocess"),
-            evidence=evidence,
+            evidence=[*evidence[: 5 - len(weight(fact, ""))], *weight(fact, "without it")],
             remedy=f"Leave {fact['column']!r} out of the inputs: it is not known when the answer is to be given.",
-            confidence=0.95 if fact["how"] != "running number" else 0.9, verified="fact",
+            confidence=0.95 if fact["how"] != "running number" else 0.9, verified=tried(fact),
         )  # fmt: skip
         return
