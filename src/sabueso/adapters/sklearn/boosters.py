@@ -9,7 +9,7 @@ from ...capture import lineage
 from ...capture.calling import direct
 from ...capture.lineage import sight, uses
 from ...capture.recorder import Recorder
-from . import pairing
+from . import chosen, copies, overlaps, pairing
 from .estimators import Call
 
 MOST = 500  # data sets remembered
@@ -22,7 +22,7 @@ class Boosters:
         self.recorder = recorder
         self.lineage = lineage.of(recorder)
         self.uses = uses.of(recorder, self.lineage)
-        self.sets: dict[int, tuple[Any, Call]] = {}
+        self.sets: dict[int, tuple[Any, Call, Any]] = {}  # with the name of the labels
 
     def built(self, made: Any, data: Any, label: Any) -> None:
         """A data set was made of rows."""
@@ -33,7 +33,7 @@ class Boosters:
             self.sets = {k: v for k, v in self.sets.items() if v[0]() is not None}
         call = Call(None, None, None, known, sight.origin())
         call.y = pairing.label_codes(label, known.rows)
-        self.sets[id(made)] = (weakref.ref(made), call)
+        self.sets[id(made)] = (weakref.ref(made), call, getattr(label, "name", None))
 
     def of(self, made: Any) -> Call | None:
         """What is known of a data set."""
@@ -48,6 +48,7 @@ class Boosters:
         origin = sight.origin()
         fit = self.uses.fitted(booster, type(booster).__name__, call.known, origin, y=call.y, supervised=call.y is not None)
         fit.eval_sets += [(other.known, stops) for w in watched if w is not data and (other := self.of(w)) is not None]
+        fit.extra["label"] = self.sets[id(data)][2]
         pairing.inputs_tell(self, fit, call)
 
     def judged(self, booster: Any, data: Any) -> None:
@@ -57,5 +58,12 @@ class Boosters:
             return
         call = self.of(data)
         known = call.known if call is not None else self.lineage.known_of(data) if hasattr(data, "shape") else None
-        if known is not None:
-            self.uses.evaluated(fit, known, None if call is not None else data, sight.origin(), "predict", scored=False)
+        if known is None:
+            return
+        x = None if call is not None else data
+        judged = Call(booster, x, call.y if call is not None else None, known, sight.origin())
+        if self.uses.evaluated(fit, known, x, judged.origin, "predict", scored=False) is not None:
+            pairing.target_means(self, fit, judged)
+            chosen.look(self, fit, judged)
+            copies.look(self, fit, judged, pairing.labels_in_sight)
+            overlaps.look(self, fit, judged)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...capture import again
-from ...capture.lineage import answers, instep, keyed, labelled, order, sight
+from ...capture.lineage import answers, group_fills, instep, keyed, labelled, order, sight
 from ...capture.lineage.fingerprints import table_of
 from ...capture.lineage.matching import shared_columns
 from ...capture.lineage.registry import shape_of
@@ -104,8 +104,18 @@ def target_means(hooks: Any, fit: Fit, call: Any) -> None:
         return
     names = mine.names or names_in_sight(call.x, judged)
     used = learning.used_columns(call.owner, names, mine.width) or []
+    source = fit.known.source
+    rows = np.concatenate([fit.known.ids, call.known.ids]) - source.base
+    whole = call.known.source is source and rows.min() >= 0 and rows.max() < source.rows and len(rows) <= group_fills.MOST_ROWS
+    held: list[np.ndarray] = []
+
+    def keys() -> list[np.ndarray]:
+        if whole and not held:
+            held.extend(codes[rows] for _, codes in group_fills.keys(fit.known, source))
+        return held
+
     for y in labels_in_sight(call, fit):
-        found = [t for t in tells.target_means(mine, fit.y, judged, y, names) if t["position"] in used]
+        found = [t for t in tells.target_means(mine, fit.y, judged, y, names, keys) if t["position"] in used]
         for told in found:
             recorder.fact("tell", told | {"model": fit.name}, stage="preprocess", **line_naming(told["column"], fit.origin))
         if found:
@@ -155,6 +165,7 @@ def labels_in_sight(call: Any, fit: Fit) -> list[np.ndarray]:
 
 def names_in_sight(x: Any, table: Any) -> list[str] | None:
     """Names for an array's columns from a frame that the person holds and that has the same columns in the same rows."""
+    best, most = None, 0
     for frame in sight.user_frames():
         for _, value in sight.holdings(frame):
             columns = getattr(value, "columns", None)
@@ -163,9 +174,11 @@ def names_in_sight(x: Any, table: Any) -> list[str] | None:
                 continue
             other = table_of(value)
             pairs = dict(shared_columns(table, other)) if other is not None else {}
-            if len(pairs) >= 0.6 * table.width and other is not None and other.names:
-                return [other.names[pairs[j]] if j in pairs else f"column {j}" for j in range(table.width)]
-    return None
+            if len(pairs) >= 0.6 * table.width and other is not None and other.names and len(pairs) > most:
+                best, most = [other.names[pairs[j]] if j in pairs else f"column {j}" for j in range(table.width)], len(pairs)
+            if most == table.width:
+                return best
+    return best
 
 
 def line_naming(column: str, origin: sight.Origin) -> dict[str, Any]:

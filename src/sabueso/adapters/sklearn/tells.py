@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ...capture.lineage.fingerprints import Table, spaced
-from . import hindsight
+from . import hindsight, rates
 
 MOST_ROWS = 200_000
 MOST_COLUMNS = 200
@@ -98,26 +99,38 @@ def copies(values: np.ndarray, y: np.ndarray, names: list[str] | None, levels: i
     return found
 
 
-def target_means(train: Table, y_train: np.ndarray, judged: Table, y_judged: np.ndarray, names: list[str] | None) -> list[dict[str, Any]]:
+def target_means(train: Table, y_train: np.ndarray, judged: Table, y_judged: np.ndarray, names: list[str] | None,
+                 keys: Callable[[], list[np.ndarray]] = list) -> list[dict[str, Any]]:  # fmt: skip
     """Columns of which each value is the mean of the target over the rows, of both parts together, that have it; not so in training alone."""
     if train.width != judged.width or train.rows + judged.rows > MOST_ROWS or train.width > MOST_COLUMNS:
         return []
-    y = np.concatenate([y_train, y_judged])
-    found, scale = [], float(np.ptp(y)) or 1.0
-    for j in _near(train, y_train):
-        column = np.concatenate([t.take_column(j).floats()[:, 0] for t in (train, judged)])
-        if not np.isfinite(column).all() or abs(column.mean() - y.mean()) > 1e-5 * scale or column.std() < 1e-3 * scale:
-            continue
-        levels, groups = np.unique(column, return_inverse=True)
-        count = np.bincount(groups)
-        if not 3 <= len(levels) or (np.abs(np.bincount(groups, y) / count - levels) > 2e-5 * scale).any() or count.max() == 1:
-            continue
-        alone = _explained(column[: train.rows], y_train, scale)
-        if alone < 0.95:
-            r = float(np.corrcoef(column[train.rows :], y_judged)[0, 1]) if judged.rows > 2 else float("nan")
-            found.append({"how": "target mean", "column": called(names, j), "position": j, "agreement": round(r, 3), "rows": len(y),
-                          "levels": len(levels), "per_level": int(np.median(count)), "alone": round(alone, 3)})  # fmt: skip
+    found, n = [], train.rows
+    for what, y in rates.targets(np.concatenate([y_train, y_judged])):
+        for j in [j for j in _near(train, y[:n]) if not any(f["position"] == j for f in found)]:
+            column = np.concatenate([t.take_column(j).floats()[:, 0] for t in (train, judged)])
+            if not np.isfinite(column).all():
+                continue
+            r = float(np.corrcoef(column[n:], y[n:])[0, 1]) if judged.rows > 2 and column[n:].std() > 0 else float("nan")
+            for way, key in (*((w, None) for w in (rates.is_mean, rates.is_drawn)), *((rates.is_drawn, k) for k in keys() if rates.may_be(column))):
+                count = way(column, y) if key is None else way(column, y, key)
+                if count is not None and not _honest(way, column, y, n, r, key):
+                    found.append({"how": "target mean", "column": called(names, j), "position": j, "agreement": round(r, 3), "rows": len(y), "of": what,
+                                  "drawn": way is rates.is_drawn, "levels": len(count), "per_level": int(np.median(count)),
+                                  "alone": round(_explained(column[:n], y[:n], float(np.ptp(y)) or 1.0), 3)})  # fmt: skip
+                if count is not None:
+                    break
     return found
+
+
+def _honest(way: Any, column: np.ndarray, y: np.ndarray, n: int, r: float, key: np.ndarray | None) -> bool:
+    """Does training by itself give these values, and are those of the judged rows (the last ones) not made of their own answers?"""
+    if way is rates.is_drawn:
+        return way(column[:n], y[:n], key if key is None else key[:n]) is not None
+    scale = float(np.ptp(y)) or 1.0
+    if _explained(column[:n], y[:n], scale) < 0.95:
+        return False
+    count = rates.is_mean(column[n:], y[n:])
+    return count is None or len(count) < 10 or r > 0.999
 
 
 def _near(train: Table, y: np.ndarray) -> np.ndarray:

@@ -8,7 +8,6 @@ from ... import row_uses
 from ...catalogue import check
 from ...events import Fact
 from ...findings import Finding
-from ...places import Place
 
 
 @check(
@@ -80,9 +79,9 @@ def target_encoding_leakage(row_use: list[Fact], *, tell: list[Fact] | None = No
     for fact in tell or ():
         if fact["how"] == "target mean":
             yield Finding(
-                says=f"Column {fact['column']!r} is, in each of its {fact['levels']} values, exactly the mean of the target over the {fact['rows']} rows "
-                     "of training and evaluation together: every row's own answer is in it.",
-                place=Place(column=fact["column"], file=fact.get("file"), line=fact.get("line"), stage="preprocess"),
+                says=f"Column {fact['column']!r} is, in each of its {fact['levels']} values, exactly the mean of {fact['of']} over the {fact['rows']} rows "
+                     f"of training and evaluation together{', drawn towards a common mean' * fact['drawn']}: every row's own answer is in it.",
+                place=fact.place.but(column=fact["column"], stage="preprocess"),
                 evidence=[("values that equal the mean of their rows' answers", fact["levels"], 0), ("rows", fact["rows"], None),
                           ("rows a value, median", fact["per_level"], None), ("correlation with the target in judged rows", fact["agreement"], None)],
                 remedy="Take the means of training rows only (out of fold for those themselves), or of rows from before, and fall back on the overall mean.",
