@@ -20,6 +20,7 @@ NUMBERS = ("r2_score", "mean_absolute_error", "mean_squared_error", "root_mean_s
            "mean_poisson_deviance", "mean_gamma_deviance")  # fmt: skip
 CLASSES = 12  # confusion counts are kept of no more
 CALLS = 3000
+RARE, MISSED, FEWEST = 0.1, 0.1, 100  # share of a rare class, share of it that is found, and rows, for its ranking to be asked
 POOL = 20_000  # rows of scores kept to pool an area under a curve
 
 
@@ -44,6 +45,7 @@ class Site:
     averaged: dict[str, Any] | None = None
     hard: dict[str, Any] | None = None
     swapped: dict[str, Any] | None = None
+    ranked: dict[str, Any] | None = None
     by_classifier: bool = False
     answers: int = 0  # calls whose second argument is a model's answer
 
@@ -91,6 +93,9 @@ class Site:
             if of_true.method == "predict" and (answered.dtype.kind not in "iufb" or outputs.behind(answered) is None):
                 self.swapped = {"model": of_true.model, "rows": len(true)}
 
+        if self.metric in LABELS and self.counts:
+            self.ranked = ranked(true, answered, self.counts[-1], outputs)
+
     def pooled(self, first: int = 0, last: int | None = None) -> list[list[Any]] | None:
         """Confusion counts of some calls together: [truth, answer, count]."""
         some = self.counts[first:last]
@@ -106,7 +111,7 @@ class Site:
         value: dict[str, Any] = {"metric": self.metric, "via": self.via, "calls": self.calls, "values": self.values[:300],
                   "sizes": self.sizes[:300],
                                  "settings": self.settings, "hard": self.hard, "swapped": self.swapped,
-                                           "answers": self.answers}  # fmt: skip
+                                 "ranked": self.ranked, "answers": self.answers}  # fmt: skip
         if self.counts:
             value["last"] = self.pooled(len(self.counts) - 1)
             value["pooled"] = self.pooled()
@@ -145,6 +150,23 @@ class Site:
         if len(self.pool) >= last:
             told["auc"] = auc(*(np.concatenate([p[i] for p in self.pool[first:last]]) for i in (0, 1)))
         return told
+
+
+def ranked(true: np.ndarray, answered: np.ndarray, counts: Counter[tuple[str, str]] | None, outputs: Outputs) -> dict[str, Any] | None:
+    """Where a rare class is hardly ever answered: how well the network's scores behind the answers tell it apart; None for all else."""
+    if counts is None or len(true) != len(answered) or len(true) < FEWEST:
+        return None
+    truths = {t: sum(n for (other, _), n in counts.items() if other == t) for t, _ in counts}
+    rare = min(truths, key=lambda t: truths[t])
+    found = counts.get((rare, rare), 0) / max(truths[rare], 1)
+    if len(truths) != 2 or not 5 <= truths[rare] <= RARE * len(true) or found > MISSED:
+        return None
+    source = outputs.last(len(true)) if (answered == answered[0]).all() else outputs.behind(answered.astype(np.int8))
+    values = source.values if source is not None and source.method == "forward" and source.values.dtype.kind == "f" else None
+    if values is None or values.ndim > 2 or values.ndim == 2 and values.shape[1] != 2:
+        return None
+    area = auc(true, values if values.ndim == 1 else values[:, 1] - values[:, 0])
+    return {"model": source.model, "label": rare, "rows": truths[rare], "of": len(true), "recall": round(found, 4), "auc": area}  # type: ignore[union-attr]
 
 
 def sweep(counts: list[Any], sizes: list[int], steps: list[Any]) -> dict[str, Any] | None:

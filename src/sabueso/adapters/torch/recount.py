@@ -76,6 +76,7 @@ class Recount:
         key = call.function, call.made.line, tuple(call.prediction.shape[1:])
         targets = self.targets.setdefault(key, Targets(call.function, call.value, call.made.line))
         targets.add(call.prediction.detach(), call.target.detach())
+        targets.built = self.watch.parts["modules"].line_of(call.made.module) or targets.built
         loss = call.made.ref()
         if loss is not None and (loss.numel() == 1 or targets.by_row and 0 < loss.numel() <= MOST_TERMS):
             value = float(loss.detach().double().mean()) if call.mean is None else call.mean

@@ -38,6 +38,7 @@ class Targets:
         self.ratios: list[float] = []
         self.loss_line: Line | None = None
         self.made_line: Line | None = None  # of what went backward, where that is more than this call
+        self.built: list[Any] | None = None  # where the loss's module was built
         self.own: list[float] = []  # what this call gave in the last sampled steps
 
     # ---- gathered
@@ -90,6 +91,7 @@ class Targets:
         value: dict[str, Any] = {
             "function": self.function, "count": self.count, "batches": self.batches, "classes": classes, "baseline": self.baseline(), "ratio": [low, high],
             "own": sum(self.own) / len(self.own) if self.own else None, "ratio_first": self.ratios[0] if self.ratios else None,
+            "built": self.built,
             "made_line": self.made_line.told if self.made_line else None,
             "loss_line": self.loss_line.told if self.loss_line else None,
         }  # fmt: skip
