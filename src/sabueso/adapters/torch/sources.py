@@ -39,12 +39,14 @@ class Sources:
         self.modules: Modules = watch.parts["modules"]
         self.trace: Trace = watch.parts["trace"]
         self.told: dict[int, int] = {}
+        self.scaled: set[int] = set()  # models that bring their input to a usual scale themselves, before their first layer
 
     def forward(self, root: Any, inputs: Any, outputs: Any) -> None:
         """A model was called in a sampled step."""
         root = self.modules.root_of(root) or root
         given = next((t for t in tensors_in(inputs) if t.is_floating_point()), None)
-        self.given(given, id(root), self.modules.label(root))
+        if id(root) not in self.scaled:
+            self.given(given, id(root), self.modules.label(root))
 
     def operation(self, name: str, func: Any, args: Any, kwargs: Any, result: Any, outputs: list[Any]) -> None:
         """Data meets a trained weight: the input of a model of bare tensors, or what a model has made of its input before its first layer."""
@@ -57,23 +59,24 @@ class Sources:
             self.given(args[0], id(weight), named(weight) or "the first weight")
         elif made is not None:  # not the input itself, which is told when the call has returned
             root = self.modules.root_of(self.trace.stack[0]) or self.trace.stack[0]
-            self.given(args[0], id(root), self.modules.label(root))
+            if self.given(args[0], id(root), self.modules.label(root)) is False:
+                self.scaled.add(id(root))
 
-    def given(self, given: Any, key: int, label: str | None) -> None:
-        """What a model was given, where its scale is odd."""
+    def given(self, given: Any, key: int, label: str | None) -> bool | None:
+        """What a model was given, told where its scale is odd; was it? None where that can't be said."""
         if given is None or not is_plain(given) or given.requires_grad or given.dim() < 2 or not given.numel() or self.told.get(key, 0) >= TIMES:
-            return
+            return None
         if not given.is_floating_point():
-            return
+            return None
         x = given.detach()[:2048].double()
         if not bool(torch.isfinite(x).all()):
-            return
+            return None
         columns = x.reshape(len(x), -1)
         spread, level = float(x.std(correction=0)), float(columns.pow(2).mean(1).quantile(USUAL).sqrt())
         peaks = columns.abs().amax(0)
         odd = spread < NARROW or level > WIDE or float(peaks.max()) > WIDE
         if not odd:
-            return
+            return False
         self.told[key] = self.told.get(key, 0) + 1
         line = here()
         value: dict[str, Any] = {
@@ -81,6 +84,7 @@ class Sources:
             "high": float(x.max()), "source": self.source(given), "integers": bool((x == x.round()).all()), "columns": self.columns(given, columns),
         }  # fmt: skip
         self.recorder.fact("input_scale", value, step=self.watch.step, stage="preprocess", module=value["model"], **(line.place if line else {}))
+        return True
 
     # ---- what the inputs were made from
 

@@ -29,7 +29,8 @@ def vanishing_gradient(
     Evidence
     --------
     Only of a training that is no better than the best constant. Gradient by weight (norms), from the last weight matrix to the first of
-    four or more: below a thousandth, and below a fifth a layer on average, at every one of the early sampled steps.
+    four or more: below a thousandth, and below a fifth a layer on average (two fifths below a ten-thousandth), at every one of the early
+    sampled steps.
     Remedy
     ------
     ReLU or GELU in place of sigmoid or tanh, a norm in each layer, residual connections, He or Glorot initial weights.
@@ -91,7 +92,7 @@ def vanishing_gradient(
         top, bottom = size(first), size(last)
         ratios = (slopes[first["path"]].values[:4] / top) / np.maximum(slopes[last["path"]].values[:4] / bottom, 1e-300)
         worst = float(ratios.max())
-        if not 0 < worst < least or worst ** (1 / (len(order) - 1)) > shrink:
+        if not 0 < worst < least or worst ** (1 / (len(order) - 1)) > (shrink if worst > least / 10 else 2 * shrink):
             continue
         line = next((row[3] for f in model or [] for row in f["tree"] if row[0] == first["module"] and row[3]), None)
         place = training.place.but(step=int(training.steps[0]) + 1, module=first["module"], tensor=first["path"])
