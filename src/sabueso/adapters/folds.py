@@ -14,7 +14,7 @@ from ..capture.around import Patches
 from ..capture.calling import direct
 from ..capture.lineage import order, sight, uses
 from ..capture.recorder import Recorder, guarded
-from .sklearn import grouping, pairing
+from .sklearn import entities, grouping, pairing
 from .sklearn.estimators import Call
 
 LIBRARIES = ("sklearn.model_selection._validation",)
@@ -87,6 +87,8 @@ class Folds:
             pairing.inputs_tell(self, rows, call)
             self.uses.evaluated(rows, run.known, run.x, run.origin, "folds")
             self.uses.history.append(rows.ids)
+            file, line = run.splitter[1:] if run.splitter[2] else run.origin[0][:2] if run.origin else ("", None)
+            entities.folded(self, rows, call, run.folds, {"file": file, "line": line})
         found = order.of_folds(run.y, run.folds)
         if found is None:
             return

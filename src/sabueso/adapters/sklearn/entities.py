@@ -52,6 +52,25 @@ def look(hooks: Any, fit: Fit, call: Any) -> None:
             return
 
 
+def folded(hooks: Any, fit: Fit, call: Any, folds: list[Any], where: dict[str, Any]) -> None:
+    """The same of a cross-validation's first fold: `fit` holds all its rows, and a fold their positions."""
+    known, source, recorder = fit.known, fit.known.source, hooks.recorder
+    if not folds or not recorder.wants("groups_shared") or fit.y is None or known.table is None or known.resampled or not 200 <= known.rows <= MOST_ROWS:
+        return
+    rows = known.ids - source.base
+    if rows.min() < 0 or rows.max() >= source.rows or len(unique(known)) < CONSTANT * known.rows or not recorder.once("entities", source.base, known.width):
+        return
+    train, judged = (p for p in folds[0])
+    if len(judged) < 30:
+        return
+    for name, codes in ids_beside(hooks.lineage, known):
+        ids = np.unique(codes, return_inverse=True)[1]
+        near = alike(ids, rows[train], rows[judged], fit.y[train], known.table.take(train), known.table.take(judged))
+        if near is not None:
+            again.of(recorder).later(_trial(hooks, fit, call, name, ids, near, where))
+            return
+
+
 def ids_beside(lineage: Any, mine: Known) -> Iterator[tuple[str, np.ndarray]]:
     """(name, codes of all rows) of columns of the whole table that repeat as ids do, and that are no inputs nor made into inputs."""
     source, inputs = mine.source, set(mine.names or ())
@@ -132,14 +151,15 @@ def by_time(mine: np.ndarray, theirs: np.ndarray, train: np.ndarray, judged: np.
     return float((first[both] > last[both]).mean())
 
 
-def _trial(hooks: Any, fit: Fit, call: Any, name: str, ids: np.ndarray, near: dict[str, Any]) -> Callable[[], None]:
+def _trial(hooks: Any, fit: Fit, call: Any, name: str, ids: np.ndarray, near: dict[str, Any], where: dict[str, Any] | None = None) -> Callable[[], None]:
     """Fits on a part of the training rows, judged on the others: cut by rows, and cut by entities."""
     lineage, known, source = hooks.lineage, fit.known, fit.known.source
     model, x, y = again.plain_clone(call.owner), again.values_of(known), fit.y
     mine = ids[known.ids - source.base]
-    part = sight.cut_at(call.x, call.known.ids - source.base)
+    part = sight.cut_at(call.x, call.known.ids - source.base) if where is None else None
     held = {"column": name, "model": fit.name, "table": source.name, "part": part, "groups": near["entities"], **near}
-    where = {"file": part["file"], "line": part["line"]} if part else {"file": call.origin[0][0], "line": call.origin[0][1]} if call.origin else {}
+    if where is None:
+        where = {"file": part["file"], "line": part["line"]} if part else {"file": call.origin[0][0], "line": call.origin[0][1]} if call.origin else {}
 
     def trial() -> None:
         if model is None or x is None or source in lineage.parts.get("groups", {}):
