@@ -78,6 +78,8 @@ class Shield:
                     for value in list(module.__dict__.values()):
                         if type(value) in PLAIN:
                             self.contents.append((value, value.copy()))
+                        elif isinstance(value, self.torch.Tensor) and value.grad_fn is None and value.layout == self.torch.strided:
+                            self.keep_tensor(value)  # a count that is added to, as metrics keep them
                         elif state_of(value, self.torch) is not None:
                             self.generators.append((value, state_of(value, self.torch)))
 

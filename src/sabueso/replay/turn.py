@@ -64,11 +64,19 @@ def turn_of(frame: FrameType, batch: Any, torch: Any) -> Lightning | Trainer | N
         while here is not None:
             for value in list(here.f_locals.values()):
                 if isinstance(value, torch.nn.Module) and hasattr(type(value), "training_step"):
-                    return Lightning(value, batch)
+                    return Lightning(value, batch) if getattr(value, "automatic_optimization", True) else None  # else it would take its steps twice
             here = here.f_back
     inside = next((f for f in library_frames(frame) if f.f_code.co_name == "training_step" and f.f_globals.get("__name__") == TRAINER), None)
     inputs = fed(inside) if inside is not None else None
     return Trainer(inside, inputs) if inside is not None and inputs is not None else None
+
+
+def standing(frame: FrameType) -> FrameType:
+    """Where the person stands: Lightning's manual_backward is called from their own training_step."""
+    if not str(frame.f_globals.get("__name__", "")).startswith(LIGHTNING):
+        return frame
+    *_, last = library_frames(frame)
+    return last.f_back if last.f_back is not None and last.f_code.co_name == "manual_backward" else frame
 
 
 def fed(frame: FrameType | None) -> Any:

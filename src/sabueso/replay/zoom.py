@@ -18,7 +18,7 @@ from .backward import born, calls_of
 from .dispatch import Hunt, TooLong, bad, mode_of, tensors
 from .section import CannotReplay, Section, section
 from .shield import Shield
-from .turn import fed, turn_of
+from .turn import fed, standing, turn_of
 
 MOST_BIRTHS = 3  # that are told
 
@@ -60,7 +60,7 @@ class Zoom:
         return told
 
     def _replay(self, told: dict[str, Any], kind: str, loss: Any, batch: Any, models: list[Any], random: Any, frame: FrameType, torch: Any) -> None:
-        part = turn_of(frame, batch, torch) or section(frame, lambda v: has_graph(v, torch))
+        part = turn_of(frame, batch, torch) or section(standing(frame), lambda v: has_graph(v, torch))
         models = models or [v for v in frame.f_locals.values() if isinstance(v, torch.nn.Module)]
         attempts = ([random] if random is not None else []) + [None]  # None: the streams as they are now
         for way in (self._slopes, self._hunted) if kind == "gradient" else (self._hunted,):
@@ -244,6 +244,7 @@ def module_paths(hunt: Any, models: list[Any], torch: Any) -> Iterator[None]:
     names: dict[int, str] = {}
     for model in models:
         for path, module in model.named_modules():
+            path = path.removeprefix("_orig_mod").lstrip(".")  # of a compiled model
             if path or id(module) not in names:
                 names[id(module)] = path or type(module).__name__
     hooks = sys.modules["torch.nn.modules.module"]

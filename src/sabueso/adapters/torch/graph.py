@@ -242,7 +242,7 @@ class Graph:
         now, was = sample(p), self.before.get(id(p))
         known = self.initialised.get(id(p))
         initialiser = known[1] if known is not None and known[0]() is p else None
-        own, path = path, path.removeprefix("_torch_params.").replace("/", ".")  # as Keras names them
+        own, path = path, path.rpartition("_torch_params.")[2].replace("/", ".") if "_torch_params." in path else path  # as Keras names them
         row = {"path": path, "name": own, "shape": list(p.shape),
                "requires_grad": p.requires_grad, "optimizer": owners.get(id(p)), "reached": id(p) in self.reached,
                "used": id(p) in self.cuts, "gradient": gradient_state(p), "initialiser": initialiser, "stepped": self.stepped.get(id(p), 0),

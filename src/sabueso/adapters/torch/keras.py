@@ -142,6 +142,12 @@ class Keras:
     def loss_ended(self, *_: Any) -> None:
         self.calling = self.calling[:-1]
 
+    def loss_call(self, call: Any) -> None:
+        """A loss of Keras that ends in one of torch's: where it was built says more than the line of fit()."""
+        line = next((self.built.get(loss) for loss in reversed(self.calling) if self.built.get(loss)), None)
+        if line is not None:
+            call.value.setdefault("built", line.told)
+
     def loss(self, name: str) -> Any:
         """The hook behind one of the backend's losses."""
 
@@ -171,6 +177,7 @@ def install(watch: Watch) -> None:
     keras = Keras(watch)
     watch.parts["keras"] = keras
     watch.hang("on_module_built", PART, keras.module_built)
+    watch.hang("on_loss_call", PART, keras.loss_call)
 
 
 __all__ = ["Keras", "KerasHeld", "install", "sample"]

@@ -259,9 +259,9 @@ class Rows:
         return None
 
     def by_subscript(self, size: int, positions: list[int], frames: list[FrameType]) -> Spot | None:
-        """Rows by the numbers with which the step sliced an array, as in `ids[rows]`."""
+        """Rows by the numbers with which the step sliced an array, as in `ids[rows]`; of measurements rather than of labels."""
         for frame in frames[:3]:
-            for node in subscripts(frame):
+            for node in sorted(subscripts(frame), key=lambda n: getattr(values_of(value_of(frame, n.value)), "dtype", np.dtype(int)).kind != "f"):
                 picked, whole = value_of(frame, node.slice), value_of(frame, node.value)
                 numbers = picked if isinstance(picked, list) else values_of(picked)
                 if whole is MISSING or numbers is None or len(numbers) != size or not hasattr(whole, "__len__") or len(whole) <= size:

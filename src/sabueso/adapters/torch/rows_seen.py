@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ MOST_ROWS = 2_000_000
 MOST_DATASETS = 60
 FORWARDS = 24  # rows given straight to the network that are looked for, in one run
 LEAST = 20
+MOST_BATCHES = 20_000  # of one pass
 
 
 class Rows:
@@ -34,8 +36,32 @@ class Rows:
         self.loaders: set[int] = set()
 
 
+class Pass:
+    """What one pass over a loader (its iterator) gave out since the last backward that it fed."""
+
+    __slots__ = ("iterator", "rows", "sampler", "indices", "last", "fed", "doubtful")
+
+    def __init__(self, iterator: Any, rows: Rows, sampler: int) -> None:
+        self.iterator, self.rows, self.sampler = weakref.ref(iterator), rows, sampler
+        self.indices: list[Any] = []
+        self.last: Any = None  # number of the optimizer that had stepped last
+        self.fed = False  # was a backward made of a batch of it?
+        self.doubtful = False  # did a batch of another pass come between its own and a backward?
+
+    def done(self) -> bool:
+        """Has it given all that it has, or is it gone?"""
+        iterator = self.iterator()
+        try:
+            return iterator is None or iterator._num_yielded >= len(iterator)
+        except (TypeError, AttributeError):
+            return False
+
+
 class RowsSeen:
-    """What loaders gave out: learnt from where a backward follows, judged where none does."""
+    """What loaders gave out: learnt from where a backward follows, judged where none does in a whole pass.
+
+    Libraries fetch batches ahead, and one step may take several: between two batches of a pass there need be no backward.
+    """
 
     def __init__(self, watch: Watch) -> None:
         self.watch, self.recorder = watch, watch.recorder
@@ -43,7 +69,8 @@ class RowsSeen:
         self.uses = uses.of(watch.recorder, self.lineage)
         self.sets: dict[int, tuple[Any, Rows | None]] = {}  # by id of the data set: weak reference, rows
         self.all: list[Rows | None] = []
-        self.pending: tuple[Rows, Any, int] | None = None
+        self.passes: dict[int, Pass] = {}  # by id of the iterator
+        self.newest: Pass | None = None  # that gave the last batch, until a backward
         self.learnt: list[tuple[Rows, Any]] = []
         self.trained: dict[Any, dict[int, tuple[Rows, np.ndarray]]] = {}  # by optimizer's number
         self.training: set[int] = set()  # index samplers of loaders trained from
@@ -56,8 +83,9 @@ class RowsSeen:
     # ---- batches
 
     def on_batch(self, held: Any, batch: Any) -> None:
-        self.judged()
         dataset, iterator = held.dataset, held.iterator()
+        if self.newest is None or self.newest.iterator() is not iterator:
+            self.judged()
         if dataset is None or held.indices is None or len(self.sets) > MOST_DATASETS:
             return
         rows = self.rows_of(dataset)
@@ -67,15 +95,24 @@ class RowsSeen:
         if sampler not in rows.loaders:
             rows.loaders.add(sampler)
             self.meet(rows, dataset, iterator, held.indices)
-        self.pending = rows, held.indices, sampler
+        running = self.passes.get(id(iterator))
+        if running is None or running.iterator() is not iterator:
+            running = self.passes[id(iterator)] = Pass(iterator, rows, sampler)
+        running.last = self.last
+        if len(running.indices) < MOST_BATCHES:
+            running.indices.append(held.indices)
+        self.newest = running
         self.watch.at_next("after_backward", PART, self.after_backward)
 
     def after_backward(self, tensors: Any, arguments: Any) -> None:
-        if self.pending is not None:
+        feeds, self.newest = self.newest, None
+        if feeds is not None:
             if len(self.learnt) < 512:
-                self.learnt.append(self.pending[:2])
-            self.training.add(self.pending[2])
-            self.pending = None
+                self.learnt += [(feeds.rows, indices) for indices in feeds.indices]
+            feeds.indices, feeds.fed = [], True
+            self.training.add(feeds.sampler)
+            for other in self.passes.values():
+                other.doubtful = other.doubtful or bool(other.indices) and not other.done()
             self.watch.at_next("after_step", PART, self.after_step)
 
     def after_step(self, optimizer: Any) -> None:
@@ -90,24 +127,25 @@ class RowsSeen:
             known[1][indices] = True
         self.learnt.clear()
 
-    def judged(self) -> None:
-        """The last batch met no backward: it was judged, by what the last optimizer had made."""
-        if self.pending is None:
-            return
-        rows, indices, _ = self.pending
-        self.pending = None
-        if self.last is None:
-            return
-        seen = rows.seen.get(self.last)
-        if seen is None:
-            seen = rows.seen[self.last] = np.zeros(rows.known.rows, bool)
-        seen[indices] = True
+    def judged(self, end: bool = False) -> None:
+        """Passes that are over and fed no backward were judged, by what the last optimizer had made."""
+        for key, over in list(self.passes.items()):
+            if not end and not over.done():
+                continue
+            del self.passes[key]
+            if over.fed or over.doubtful or over.last is None:
+                continue
+            seen = over.rows.seen.get(over.last)
+            if seen is None:
+                seen = over.rows.seen[over.last] = np.zeros(over.rows.known.rows, bool)
+            for indices in over.indices:
+                seen[indices] = True
 
     def on_evaluation(self, root: Any, inputs: Any, outputs: Any) -> None:
         """Rows of an array that a loader trains from, given to the network as they are once it had learnt."""
         x = inputs[0] if isinstance(inputs, (tuple, list)) and inputs else inputs
         shape = shape_of(x)
-        if self.pending is not None or self.last is None or shape is None or len(shape) < 2 or not LEAST <= shape[0] <= MOST_ROWS:
+        if self.newest is not None or self.last is None or shape is None or len(shape) < 2 or not LEAST <= shape[0] <= MOST_ROWS:
             return
         origin = sight.origin()
         at = origin[0][1] if origin else 0
@@ -190,7 +228,7 @@ class RowsSeen:
 
     def tell(self) -> None:
         """One pair for each training and each data set judged after it."""
-        self.judged()
+        self.judged(end=True)
         for number, of in self.trained.items():
             learnt = [(rows, mask) for rows, mask in of.values() if mask.any()]
             for rows, _ in learnt:

@@ -160,7 +160,7 @@ class Sentinel:
         births = [{k: v for k, v in b.items() if k != "tensor"} for b in told["births"]]
         for birth in births:
             self.attribute(birth, frame, batch)
-        told = {**told, "births": births, "kind": kind, "value": None if value is None else str(value), "given": facts}
+        told = {**told, "births": births, "kind": kind, "compiled": self.watch.compiled, "value": None if value is None else str(value), "given": facts}
         bare = not self.watch.optimizers
         self.suspect = {"told": told, "bare": bare, "stepped": False, "again": 0, "step": self.watch.step, "epoch": self.recorder.epoch}
         self.watch.at_next("before_step", PART, self.before_step)
