@@ -84,3 +84,47 @@ def step_left_out(fact: Fact) -> Finding | None:
         evidence=[("mean of the columns at fit", 0.0, None), ("mean of these columns as fed", mean, 0.0), ("rows fed", fact["rows"], None)],
         remedy="apply the scaler of the fit to the rows before predict", confidence=0.88, verified="fact",
     )  # fmt: skip
+
+
+def wrapped_number(fact: Fact) -> Finding | None:
+    """Numbers that were too large for the integer in which they travelled, of a fact `fed_twice`."""
+    column = next((c for c in fact["columns"] if c["kind"] == "wrapped"), None)
+    if column is None:
+        return None
+    name, was, now = column["name"], *column["example"]
+    form = f"{'' if column['signed'] else 'u'}int{column['bits']}"
+    return Finding(
+        says=f"{name} went through {form}, which ends at {column['limit']}: {column['beyond']} of {fact['rows']} rows, such as {shown(was)}, reach "
+             f"{fact['model']} as what is left of them ({shown(now)})",
+        place=fact.place.but(column=name, row=column["rows"], stage="deploy"),
+        evidence=[(f"{name} of one row, as on line {fact['usual_line']} and here", [shown(was), shown(now)], "equal"),
+                  (f"rows beyond what {form} holds, all of them changed by a multiple of 2**{column['bits']}", column["beyond"], 0),
+                  ("distance of the answers, in their standard deviations", fact["answers_apart"], 0)],
+        remedy=f"let {name} travel as int32, int64 or a float where it is packed and unpacked", confidence=0.96, verified="fact",
+        covers=("covariate-drift", "unit-change"),
+    )  # fmt: skip
+
+
+def served_otherwise(fact: Fact) -> Finding | None:
+    """Rows that a service prepares otherwise than the program does itself, of a fact `fed_twice`."""
+    column = next((c for c in fact["columns"] if c["kind"] in BETWEEN), None)
+    if not fact["served"] or column is None:
+        return None
+    name, was, now = column["name"], *column["example"]
+    what = BETWEEN[column["kind"]].format(**{k: shown(v) if isinstance(v, float) else v for k, v in column.items()})
+    return Finding(
+        says=f"the same {fact['rows']} rows reach {fact['model']} with another {name} when they come by request than on line {fact['usual_line']}: {what}",
+        place=fact.place.but(column=name, row=column["rows"], stage="deploy"),
+        evidence=[(f"{name} of one row, offline and served", [shown(was), shown(now)], "equal"),
+                  (f"share of the rows with another {name}, all other columns being equal", round(column["share"], 3), 0),
+                  ("distance of the answers, in their standard deviations", fact["answers_apart"], 0)],
+        remedy=f"derive {name} by the same function on both sides"
+               + (f" (a time zone of {column['steps']} hours: turn the time to the zone of the training first)" if column.get("period") == 24 else ""),
+        confidence=0.94, verified="fact", covers=("covariate-drift", "unit-change"),
+    )  # fmt: skip
+
+
+BETWEEN = {
+    "turned": "it is {steps} off (of {period})", "recoded": "each of its {values} values stands for another one",
+    "scaled": "it is {slope} times as large, plus {start}", "bent": "it is a power, a logarithm or the like of what it was",
+}  # fmt: skip

@@ -164,6 +164,7 @@ VOCABULARY: dict[str, Term] = {
     "device_asked": Term("fact", "", "a model was moved to a device in vain: device, model, what it ran on, whether the program said so", "torch"),
     "hand_broadcast": Term("fact", "", "a mean of a square table that holds all pairs of a vector and a column: names, shapes, value by row", "numpy"),
     "hand_metric": Term("fact", "", "means, made by hand at one line, of vectors with the rows of a model's last answer: values, sizes", "numpy"),
+    "fed_twice": Term("fact", "", "rows that a model was given at two lines, alike but for a column: what lies between (wrapped, turned, recoded)", "sklearn"),
     "inputs": Term("fact", "", "rows that one line gave a model beside those of its fit: columns that stand out, order, answers, truth, requests", "sklearn"),
     "labels_compared": Term("fact", "", "two vectors of labels whose equal rows were averaged and are few: names, confusion counts, clusters"),
     "label_codes": Term("fact", "", "classes numbered in one order at the fit and in another elsewhere: numbered, stored, moved, how (encoded, stored)"),

@@ -16,7 +16,7 @@ from ..capture.flow import Flow
 from ..capture.recorder import Recorder, guarded
 
 LIBRARIES = ("sklearn.base",)
-PROVIDES = ("inputs", "moments", "remembered")
+PROVIDES = ("fed_twice", "inputs", "moments", "remembered")
 FITS = ("fit", "fit_transform", "fit_predict", "partial_fit")
 FEEDS = ("predict", "predict_proba", "predict_log_proba", "decision_function", "transform", "score")
 

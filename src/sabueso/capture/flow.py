@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from .. import drift
+from . import fed_twice
 from .clock import links_of, offsets_now
 from .columns import Reference, beside, columns, gathered, names_of, positions, reference
 from .lineage.fingerprints import spaced
@@ -287,6 +288,7 @@ class Flow:
         for memory, stream in self.recalled.values():
             stream.settle()
             tell(self.recorder, memory, stream, *joined(stream))
+        fed_twice.look(self.recorder, self.streams.values())
 
     def told(self, stream: Stream) -> dict[str, Any] | None:
         """A stream beside what its model learnt from."""
@@ -332,10 +334,8 @@ class Flow:
         before = next((m for m in self.models.values() if model.made_by is not None and m.number == model.made_by.number), None)
         if before is None or not len(before.columns) == len(model.columns) == len(got) or any(r.text for r in [*before.columns, *model.columns]):
             return None
-        kept = [c[np.isfinite(c)] if c.dtype.kind == "f" else c for c in got]
-        some = spaced(len(kept), 12)  # columns: a step that is left out shows in all of them
-        own, raw = ([drift.effect(drift.count(refs[j].stock, refs[j].inner), drift.count(kept[j], refs[j].inner)) for j in some]
-                    for refs in (model.columns, before.columns))  # fmt: skip
+        kept = {j: got[j][np.isfinite(got[j])] for j in spaced(len(got), 12)}  # columns: a step that is left out shows in all of them
+        own, raw = ([drift.effect(refs[j].counts, refs[j].counts_of(c)) for j, c in kept.items()] for refs in (model.columns, before.columns))
         return {"class": before.cls, "file": before.file, "line": before.line, "effect": float(np.mean(own)), "effect_before": float(np.mean(raw))}
 
     def _answers(self, stream: Stream) -> dict[str, Any] | None:

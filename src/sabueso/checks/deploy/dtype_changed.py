@@ -9,15 +9,16 @@ from ... import comparisons, stored_models
 from ...catalogue import check
 from ...events import Fact
 from ...findings import Finding
+from ...skews import wrapped_number
 
 
 @check(
-    stage="deploy",
-    severity="error",
+    stage="deploy", severity="error", instead=("tables_apart",),
     leads_to=("covariate-drift", "preprocess-skew", "unseen-category", "new-category", "label-drift", "unit-change"),
-    instead=("tables_apart",),
-)
-def dtype_changed(inputs: list[Fact] = None, remembered: list[Fact] = None, *, tables_apart: list[Fact] | None = None, least: int = 8) -> Iterator[Finding]:
+)  # fmt: skip
+def dtype_changed(
+    inputs: list[Fact] = None, remembered: list[Fact] = None, fed_twice: list[Fact] = None, *, tables_apart: list[Fact] | None = None, least: int = 8
+) -> Iterator[Finding]:
     """A value changes its type, and its meaning with it, on the way to the model.
 
     What it means
@@ -30,8 +31,8 @@ def dtype_changed(inputs: list[Fact] = None, remembered: list[Fact] = None, *, t
 
     Evidence
     --------
-    Of a request: fields of one name with different texts that reach the model as one number, which had several at fit; or numbers that lose
-    their fraction. Of tables: a column of text at fit that comes as numbers (or the other way) and matches nothing.
+    Of a request: fields of one name with different texts that reach the model as one number, or numbers that lose their fraction. Of rows given
+    twice: a column off by multiples of 2**16 (or 8, 32). Of tables: text at fit that comes as numbers (or the other way) and matches nothing.
 
     Remedy
     ------
@@ -75,6 +76,7 @@ def dtype_changed(inputs: list[Fact] = None, remembered: list[Fact] = None, *, t
     ----------
     Python documentation, Truth value testing.
     """
+    yield from (f for fact in fed_twice or [] if (f := wrapped_number(fact)) is not None)
     yield from comparisons.types(tables_apart or ())
     yield from (stored_models.kind(fact, c) for fact in remembered or [] for c in fact["columns"] if c["kind"] == "type")
     for fact in inputs or []:
