@@ -13,22 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from ...capture import again, agreement
+from ...capture import again
+from ...capture.entities import CONSTANT, LEAST_ENTITIES, alike, repeats
 from ...capture.lineage import sets, sight
-from ...capture.lineage.fingerprints import Table, spaced
+from ...capture.lineage.fingerprints import Table
 from ...capture.lineage.registry import Known
 from ...capture.lineage.uses import Fit, unique
 
 MOST_ROWS, MOST_TRIED = 20_000, 1500
 MOST_SECONDS = 0.8  # of CPU time for all refits; beyond it no further part stands aside
 MOST_TREES = 30  # of a refit: the two cuts are compared with one another alone
-LEAST_ENTITIES = 20
-REPEATS = (4, 60)  # rows of an entity, by the median
-CONSTANT = 0.98  # share of rows with their entity's label
-SHARED = 0.9  # share of the judged rows whose entity is in training: so a cut by single rows leaves it
-AFTER = 0.5  # share of entities whose judged rows all come after their training rows: more is a cut by time, of entities known on purpose
-SAME = 0.6  # share of judged rows whose nearest training row is of the same entity
-ASKED = 300  # judged rows whose nearest training row is looked up
 
 
 def look(hooks: Any, fit: Fit, call: Any) -> None:
@@ -82,8 +76,7 @@ def ids_beside(lineage: Any, mine: Known) -> Iterator[tuple[str, np.ndarray]]:
         rows = mine.ids - source.base
         for c, name in enumerate(other.names[: other.table.width]):
             codes = other.table.column(c)
-            count = np.unique(codes, return_counts=True)[1]
-            if len(count) < LEAST_ENTITIES or not REPEATS[0] <= np.median(count) <= REPEATS[1] or count.max() > 0.1 * len(codes):
+            if not repeats(codes):
                 continue
             if not any(i == name or i.startswith(f"{name}_") for i in inputs) and not _among(mine.table, codes[rows]):
                 yield name, codes
@@ -101,54 +94,6 @@ def _among(table: Table | None, codes: np.ndarray) -> bool:
         if column.max() + 1 == levels and len(np.unique(own * np.int64(levels) + column)) == levels:
             return True
     return False
-
-
-def alike(ids: np.ndarray, train: np.ndarray, judged: np.ndarray, y: np.ndarray, fitted: Table, given: Table) -> dict[str, Any] | None:
-    """The numbers that make the column an entity's that the cut goes through; None if one of them does not."""
-    mine, theirs = ids[train], ids[judged]
-    shared = np.isin(theirs, mine)
-    share = within(mine, y)
-    if share is None or shared.mean() < SHARED or by_time(mine, theirs, train, judged) > AFTER:
-        return None
-    if not (fitted.numeric.all() and given.numeric.all()) or fitted.width != given.width:
-        columns = np.flatnonzero(fitted.numeric & given.numeric) if fitted.width == given.width else []
-        if len(columns) < 2:
-            return None
-        fitted, given = (Table(t.codes[:, columns], None, t.numeric[columns]) for t in (fitted, given))
-    asked = spaced(len(theirs), ASKED)
-    both = agreement.prepared(np.concatenate([fitted.floats(), given.floats(asked)]))
-    if both.shape[1] < 2:
-        return None
-    near = agreement.neighbours(both[len(mine) :], both[: len(mine)], 1)[:, 0]
-    same = float((mine[near] == theirs[asked]).mean())
-    chance = float(((np.bincount(mine) / len(mine)) ** 2).sum())
-    if same < max(SAME, 4 * chance):
-        return None
-    return {"constant": round(share, 3), "nearest": round(same, 3), "chance": round(chance, 3), "entities": len(np.unique(theirs)),
-            "shared": len(np.unique(theirs[shared])), "rows": len(theirs), "rows_shared": int(shared.sum()),
-            "shared_rows": np.sort(judged[shared])[:50].tolist()}  # fmt: skip
-
-
-def within(ids: np.ndarray, y: np.ndarray) -> float | None:
-    """Share of rows (of the variance, for numbers) that the entity's own label accounts for; None where it is less than nearly all, or means nothing."""
-    codes, labels = np.unique(ids, return_inverse=True)[1], np.unique(y, return_inverse=True)[1]
-    levels, entities = labels.max() + 1, codes.max() + 1
-    if levels > 20:
-        means = np.bincount(codes, y) / np.bincount(codes)
-        share = 1 - float((y - means[codes]).var() / y.var())
-        return share if share > 0.95 else None
-    table = np.bincount(codes * levels + labels, minlength=entities * levels).reshape(entities, levels)
-    share = float(table.max(axis=1).sum() / len(y))
-    return share if share >= CONSTANT and np.bincount(labels).max() < 0.9 * len(y) and levels * 4 <= entities else None
-
-
-def by_time(mine: np.ndarray, theirs: np.ndarray, train: np.ndarray, judged: np.ndarray) -> float:
-    """Share of the entities on both sides whose judged rows all stand after their training rows."""
-    last, first = np.full(max(mine.max(), theirs.max()) + 1, -1), np.full(max(mine.max(), theirs.max()) + 1, 1 << 60)
-    np.maximum.at(last, mine, train)
-    np.minimum.at(first, theirs, judged)
-    both = np.intersect1d(mine, theirs)
-    return float((first[both] > last[both]).mean())
 
 
 def _trial(hooks: Any, fit: Fit, call: Any, name: str, ids: np.ndarray, near: dict[str, Any], where: dict[str, Any] | None = None) -> Callable[[], None]:

@@ -11,6 +11,7 @@ from torch.utils import data as torch_data
 from ...capture import lineage
 from ...capture.lineage import order, sight, uses
 from ...capture.lineage.registry import Known, shape_of
+from . import entities_seen
 from .watch import Watch
 
 PART = "rows_seen"
@@ -24,7 +25,7 @@ MOST_BATCHES = 20_000  # of one pass
 class Rows:
     """The rows of one data set: their ids, and what a loader of it is called."""
 
-    __slots__ = ("known", "seen", "name", "file", "line", "origin", "loaders")
+    __slots__ = ("known", "seen", "name", "file", "line", "origin", "loaders", "beside", "cut")
 
     def __init__(self, known: Known) -> None:
         self.known = known
@@ -34,6 +35,8 @@ class Rows:
         self.line: int | None = None
         self.origin: sight.Origin = []
         self.loaders: set[int] = set()
+        self.beside: entities_seen.Beside | None = None
+        self.cut: np.ndarray | None = None  # positions in the whole data set
 
 
 class Pass:
@@ -95,6 +98,8 @@ class RowsSeen:
         if sampler not in rows.loaders:
             rows.loaders.add(sampler)
             self.meet(rows, dataset, iterator, held.indices)
+            if rows.beside is None and self.recorder.wants("groups_shared"):
+                self.entities(rows, dataset, held.indices, batch)
         running = self.passes.get(id(iterator))
         if running is None or running.iterator() is not iterator:
             running = self.passes[id(iterator)] = Pass(iterator, rows, sampler)
@@ -103,6 +108,17 @@ class RowsSeen:
             running.indices.append(held.indices)
         self.newest = running
         self.watch.at_next("after_backward", PART, self.after_backward)
+
+    def entities(self, rows: Rows, dataset: Any, indices: Any, batch: Any) -> None:
+        """What lies beside the rows of a data set of the person's own, or of the one that it is a part of."""
+        rows.cut = np.arange(rows.known.rows)
+        import os
+
+        while isinstance(dataset, torch_data.Subset):
+            rows.cut, dataset = np.asarray(dataset.indices)[rows.cut], dataset.dataset
+        whole = self.rows_of(dataset)
+        if whole is not None and isinstance(indices, list):
+            rows.beside = entities_seen.beside(dataset, whole.known, rows.cut[indices], batch)
 
     def after_backward(self, tensors: Any, arguments: Any) -> None:
         feeds, self.newest = self.newest, None
@@ -244,14 +260,29 @@ class RowsSeen:
             for rows in self.all:
                 seen = rows.seen.get(number) if rows is not None else None
                 if rows is not None and seen is not None and seen.sum() >= 5:
-                    self.pair(fit, rows, seen)
+                    self.pair(fit, rows, seen, learnt)
             for judged, origin in self.forwards.get(number, ()):
                 self.uses.evaluated(fit, judged, None, origin, "forward", scored=False)
         self.left_over()
 
-    def pair(self, fit: uses.Fit, rows: Rows, seen: np.ndarray) -> None:
+    def pair(self, fit: uses.Fit, rows: Rows, seen: np.ndarray, learnt: list[tuple[Rows, np.ndarray]]) -> None:
         origin = [(rows.file, rows.line, "", 0), *rows.origin] if rows.line and rows.file else rows.origin
         self.uses.evaluated(fit, part(rows.known, np.flatnonzero(seen)), None, origin, "loader", scored=True)
+        self.through(rows, seen, learnt, origin)
+
+    def through(self, rows: Rows, seen: np.ndarray, learnt: list[tuple[Rows, np.ndarray]], origin: sight.Origin) -> None:
+        """Do the rows learnt from and those judged, parts of one data set, hold rows of the same entities?"""
+        mine = [(r, mask) for r, mask in learnt if r.beside is not None]
+        if rows.beside is None or not mine or not self.recorder.once("entities", rows.known.source.base, rows.known.width):
+            return
+        train, known = np.unique(np.concatenate([r.cut[mask] for r, mask in mine])), rows.beside.known  # type: ignore[index]
+        import os
+
+        told = entities_seen.look(rows.beside, train, np.flatnonzero(np.isin(np.arange(known.rows), rows.cut[seen])))  # type: ignore[index]
+        if told is not None and all(r.beside.known is known for r, _ in mine):  # type: ignore[union-attr]
+            where = {"file": origin[0][0], "line": origin[0][1]} if origin else {}
+            self.recorder.fact("groups_shared", told | {"model": "the network", "table": known.source.name, "part": None}, stage="evaluate",
+                               column=told["column"], **where)  # fmt: skip
 
     def left_over(self) -> None:
         """Data sets that the person holds and that no loader ever read."""
