@@ -112,8 +112,6 @@ class RowsSeen:
     def entities(self, rows: Rows, dataset: Any, indices: Any, batch: Any) -> None:
         """What lies beside the rows of a data set of the person's own, or of the one that it is a part of."""
         rows.cut = np.arange(rows.known.rows)
-        import os
-
         while isinstance(dataset, torch_data.Subset):
             rows.cut, dataset = np.asarray(dataset.indices)[rows.cut], dataset.dataset
         whole = self.rows_of(dataset)
@@ -276,8 +274,6 @@ class RowsSeen:
         if rows.beside is None or not mine or not self.recorder.once("entities", rows.known.source.base, rows.known.width):
             return
         train, known = np.unique(np.concatenate([r.cut[mask] for r, mask in mine])), rows.beside.known  # type: ignore[index]
-        import os
-
         told = entities_seen.look(rows.beside, train, np.flatnonzero(np.isin(np.arange(known.rows), rows.cut[seen])))  # type: ignore[index]
         if told is not None and all(r.beside.known is known for r, _ in mine):  # type: ignore[union-attr]
             where = {"file": origin[0][0], "line": origin[0][1]} if origin else {}
