@@ -75,6 +75,11 @@ def test_verdicts(now: list[float], still: bool, applied: int, word: str) -> Non
         ("learning rate / 10", [5.0, 1.0, 1.0], [5.0, 0.9, 0.1], True, "went away"),  # what was captured before looks as it did: the gain decides
         ("learning rate / 10", [5.0, 1.0, 1.0], [5.0, 0.9, 0.8], True, "stayed"),
         ("learning rate / 10", [5.0, 1.0, 1.0], [5.0, 0.9, 1.0], False, "no difference"),
+        ("learning rate / 10", [5.0, 1.0, 1.0], [5.0, 0.9, 0.7], False, "went away"),
+        ("learning rate * 10", [5.0, 1.0, 1.0], [5.0, 0.9, 0.7], False, "no difference"),  # so it would do to a healthy training
+        ("weight decay 0", [5.0, 4.0, 4.0], [5.0, 0.9, 0.1], True, "went away"),
+        ("weight decay 0", [5.0, 1.0, 0.5], [5.0, 0.9, 0.1], False, "no difference"),  # it learnt well as it was
+        ("inputs standardised", [5.0, np.nan, np.nan], [5.0, 0.9, 0.8], True, "went away"),
         ("targets standardised", [900.0, 880.0, 870.0], [1.0, 0.4, 0.2], True, "went away"),  # losses of two scales, by where they began
         ("targets standardised", [900.0, 500.0, 100.0], [1.0, 0.9, 0.8], True, "no difference"),
         ("targets within 0 and 1", [3.0, -40.0, -9e9], [0.7, 0.4, 0.2], True, "went away"),  # a loss without a bound

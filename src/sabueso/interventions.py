@@ -14,6 +14,7 @@ from .events import Fact
 
 GONE = "gone"  # the finding is gone, and the run is better for it
 GAIN = "gain"  # it is the remedy itself, put in behind what captures the fault: only a gain proves it
+FAR = "far"  # the change lets a healthy training fall faster too: only a run that had hardly learnt, and then does, proves it
 ABSENCE = "absence"  # what it cures is measured by nothing but the finding, which is gone
 LOST = "lost"  # the score that the fault gave away is lost with it
 
@@ -31,18 +32,18 @@ class Intervention:
 ALL = (
     Intervention("learning rate / 10", "each optimizer steps with a tenth of its rate"),
     Intervention("learning rate / 100", "each optimizer steps with a hundredth of its rate"),
-    Intervention("learning rate * 10", "each optimizer steps with ten times its rate"),
-    Intervention("learning rate * 100", "each optimizer steps with a hundred times its rate"),
-    Intervention("learning rate * 1000", "each optimizer steps with a thousand times its rate"),
-    Intervention("learning rate * 10000", "each optimizer steps with ten thousand times its rate"),
-    Intervention("schedule left out", "each optimizer keeps the rate that it began with", GAIN),
+    Intervention("learning rate * 10", "each optimizer steps with ten times its rate", FAR),
+    Intervention("learning rate * 100", "each optimizer steps with a hundred times its rate", FAR),
+    Intervention("learning rate * 1000", "each optimizer steps with a thousand times its rate", FAR),
+    Intervention("learning rate * 10000", "each optimizer steps with ten thousand times its rate", FAR),
+    Intervention("schedule left out", "each optimizer keeps the rate that it began with", FAR),
     Intervention("gradients clipped", "gradients are clipped to a norm of 1 before each step", GAIN),
     Intervention("gradients cleared", "gradients are cleared after each step", GAIN),
     Intervention("step inserted", "the optimizer takes a step after each backward", GAIN),
-    Intervention("weight decay 0", "no optimizer decays weights"),
-    Intervention("all parameters trained", "every parameter of the model is trained by its optimizer", GAIN),
+    Intervention("weight decay 0", "no optimizer decays weights", FAR),
+    Intervention("all parameters trained", "every parameter of the model is trained by its optimizer", FAR),
     Intervention("argument kept off the edge", "logarithms, roots and quotients at that line get no argument at which they have no value"),
-    Intervention("inputs standardised", "the model's first input gets mean 0 and deviation 1, by its first batch"),
+    Intervention("inputs standardised", "the model's first input gets mean 0 and deviation 1, by its first batch", FAR),
     Intervention("inputs made finite", "NaN and infinities in the model's inputs and first weights become 0", GAIN),
     Intervention("targets standardised", "the targets of a loss of numbers get mean 0 and deviation 1, by their first batch", GAIN, True),
     Intervention("targets within 0 and 1", "the targets of a binary cross-entropy are divided by the largest of the first batch", GAIN, True),

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 
 from ..findings import Finding
-from ..interventions import ABSENCE, GAIN, LOST, Intervention
+from ..interventions import ABSENCE, FAR, GAIN, LOST, Intervention
 from ..runs import Run
 
 WENT, STAYED, NO_DIFFERENCE, COULD_NOT = "went away", "stayed", "no difference", "could not be tried"
-BETTER = 0.95  # of a loss
+BETTER = 0.75  # of a loss: what is gained beyond is no matter of other random numbers
 DECISIVE = 0.5  # of a loss: so much is gained by the remedy, though what was captured before it took effect still looks as it did
-GAINED = 0.02  # of accuracy
+HARMED = 0.4  # of where a loss began: what ends above has not learnt what it might
+GAINED = 0.02  # of a score
 LOST_SHARE = 0.02  # of a score: less is what another fit would do
 LARGER_IS_BETTER = ("accuracy", "f1", "roc_auc", "r2", "precision", "recall", "balanced", "average_precision")
 
@@ -44,11 +45,25 @@ def judged(finding: Finding, change: Intervention, was: Run, now: Run, found: li
     what, before, after, better = measured(was, now, change.rescales)
     if change.proof == GAIN:
         word = WENT if better else NO_DIFFERENCE
+    elif change.proof == FAR:
+        word = WENT if better and harmed(was) and not (is_loss(what) and np.isfinite(before) and not decisive(before, after)) else NO_DIFFERENCE
     elif change.proof == ABSENCE:
         word = WENT if gone or better else NO_DIFFERENCE
     else:
         word = STAYED if not gone and not decisive(before, after) else WENT if better or better is None else NO_DIFFERENCE
     return Verdict(word, change.name, what, before, after)
+
+
+def harmed(run: Run) -> bool:
+    """Did the training loss end not far below where it began? (a run without one is taken at the finding's word)"""
+    losses = max(run.series("train_loss"), key=len, default=None)
+    if losses is None or not len(losses) or not np.isfinite(losses.values).all():
+        return True
+    return bool(np.median(losses.values[-max(1, len(losses) // 5) :]) > HARMED * losses.values[0])
+
+
+def is_loss(what: str) -> bool:
+    return "loss" in what
 
 
 def decisive(before: Any, after: Any) -> bool:
@@ -117,7 +132,7 @@ def metrics(was: Run, now: Run) -> tuple[str, Any, Any, bool] | None:
     if told[0] is None or told[1] is None or told[0][0] != told[1][0]:
         return None
     (name, before), (_, after) = told
-    return name, before, after, bool(after > before + 1e-3 if larger_is_better(name) else after < BETTER * before)
+    return name, before, after, bool(after > before + GAINED if larger_is_better(name) else after < BETTER * before)
 
 
 def larger_is_better(metric: str) -> bool:
@@ -129,7 +144,7 @@ def folds(was: Run, now: Run) -> tuple[str, Any, Any, bool] | None:
     means = [next((float(np.mean(f["scores"])) for f in reversed(run.facts("folds")) if f.get("scores")), None) for run in (was, now)]
     if means[0] is None or means[1] is None:
         return None
-    return "mean score of the folds", means[0], means[1], means[1] > means[0] + 1e-3
+    return "mean score of the folds", means[0], means[1], means[1] > means[0] + GAINED
 
 
 def logged(was: Run, now: Run) -> tuple[str, Any, Any, bool] | None:
