@@ -20,7 +20,7 @@ FEW = 64  # a numeric column with no more distinct values is also compared value
 ROWS = 50  # rows that a finding names
 NOTABLE = 0.1  # standard deviations by which a column has moved
 CELLS = 4096
-AT_ONCE = 16  # columns
+AT_ONCE = 8  # columns
 MOST_KNOWN = 400  # sketches
 GRID = np.arange(21) / 20
 
@@ -62,6 +62,10 @@ class Reference:
             return None
         found, times = np.unique(self.stock, return_counts=True)
         return dict(zip(found.tolist(), times.tolist()))
+
+    def counts_of(self, values: np.ndarray) -> list[int]:
+        """Finite values by the same bins."""
+        return np.bincount(_bins(self, values.astype(np.float64, copy=False)), minlength=len(self.inner) + 1).tolist()
 
     def as_dict(self) -> dict[str, Any]:
         told: dict[str, Any] = {"count": self.count, "missing": self.missing}
@@ -146,7 +150,11 @@ def reference(name: str, index: int, column: np.ndarray, known: dict[Any, Refere
 
 
 def gathered(columns: list[np.ndarray]) -> Iterator[np.ndarray]:
-    """The columns one after the other. Those of a matrix that lies row by row are copied out several at once, as a line of memory holds several."""
+    """The columns one after the other, each good until the next is asked for.
+
+    Those of a matrix that lies row by row are copied out several at once, as a line of memory holds several.
+    """
+    held: np.ndarray | None = None
     for start in range(0, len(columns), AT_ONCE):
         some = columns[start : start + AT_ONCE]
         size = some[0].itemsize
@@ -156,7 +164,8 @@ def gathered(columns: list[np.ndarray]) -> Iterator[np.ndarray]:
             yield from some
             continue
         matrix = np.lib.stride_tricks.as_strided(some[0], (len(some[0]), len(some)), (some[0].strides[0], size), writeable=False)
-        out = np.empty((len(some), len(matrix)), matrix.dtype)
+        held = np.empty((AT_ONCE, len(matrix)), matrix.dtype) if held is None or held.dtype != matrix.dtype or held.shape[1] != len(matrix) else held
+        out = held[: len(some)]
         for row in range(0, len(matrix), 256):
             out[:, row : row + 256] = matrix[row : row + 256].T
         yield from out

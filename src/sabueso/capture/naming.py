@@ -11,6 +11,7 @@ from .summarise import columns_of, height, is_frame, library, numeric_columns, v
 
 MOST_TABLES = 12
 MOST_COLUMNS = 80
+STRETCH = 16_384  # rows that are compared at once
 PROBES = 5  # rows whose values are looked for
 
 
@@ -73,24 +74,23 @@ def _names(columns: list[np.ndarray], at: np.ndarray, table: Any) -> list[str] |
     if len(names) < len(columns) or len(names) > MOST_COLUMNS or height(table) > 300_000:
         return None
     plain = numeric_columns(table) if library(table) == "pandas" else None
-    columns_at = dict(zip(names, plain)) if plain is not None else {}
-    held: dict[str, Any] = {}
+    held: dict[str, Any] = dict(zip(names, plain)) if plain is not None else {}
     chosen: list[str] = []
     for column in columns:
         probe = column[at]
-        fits = next((n for n in names if n not in chosen and _holds(_held(table, n, held, columns_at), probe)), None)
+        fits = next((n for n in names if n not in chosen and _holds(_held(table, n, held), probe)), None)
         if fits is None:
             return None
         chosen.append(fits)
     return chosen
 
 
-def _held(table: Any, name: str, held: dict[str, Any], plain: dict[str, np.ndarray]) -> Any:
-    """A column as 32-bit floats, as a set of objects, or None where it can't be read; each is made when it is first asked for."""
+def _held(table: Any, name: str, held: dict[str, Any]) -> Any:
+    """A column of numbers, a set of objects, or None where it can't be read; each is made when it is first asked for."""
     if name not in held:
         try:
-            column = plain[name] if name in plain else values(table[name])
-            held[name] = set(column.tolist()) if column.dtype.kind == "O" else column.astype(np.float32)
+            column = values(table[name])
+            held[name] = set(column.tolist()) if column.dtype.kind == "O" else column
         except Exception:
             held[name] = None
     return held[name]
@@ -102,4 +102,10 @@ def _holds(held: Any, probe: np.ndarray) -> bool:
     if isinstance(held, set):
         return set(probe.tolist()) <= held
     want = probe.astype(np.float32)
-    return all((held == v).any() for v in want[np.isfinite(want)])
+    want = want[np.isfinite(want)]
+    for start in range(0, len(held) if len(want) else 0, STRETCH):  # as 32-bit floats, a stretch at a time: nothing of the table's size is made
+        part = held[start : start + STRETCH].astype(np.float32)
+        want = want[[not (part == v).any() for v in want]]
+        if not len(want):
+            break
+    return not len(want)

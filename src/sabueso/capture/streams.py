@@ -99,6 +99,8 @@ def joined(stream: Stream) -> tuple[np.ndarray, list[np.ndarray]]:
 
 
 def _one_type(parts: list[np.ndarray]) -> np.ndarray:
+    if len(parts) == 1:
+        return parts[0]
     if any(p.dtype.kind == "O" for p in parts):
         return np.concatenate([p.astype(object) for p in parts])
     return np.concatenate(parts)

@@ -20,6 +20,7 @@ NAN = np.uint32(0x7FC00000)
 SPREAD = np.uint32(0x9E3779B1)
 MOST_CELLS = 8_000_000  # above it only so many columns are looked at: 128 of them, chosen by the width alone
 MOST_COLUMNS = 128
+STRETCH = 4096  # rows
 CHUNK = 1 << 18  # cells that are mixed at once: they stay in the processor's cache
 
 
@@ -57,8 +58,11 @@ class Table:
         return values
 
     def take(self, rows: Any) -> Table:
+        """Some rows; by their numbers they are copied when they are asked for."""
         if self._codes is None and self._of is not None:
             return Table(None, self.names, self.numeric, (self._of[0], self._of[1][rows]))
+        if isinstance(rows, np.ndarray) and rows.dtype.kind in "iu":
+            return Table(None, self.names, self.numeric, (self, rows))
         return Table(self.codes[rows], self.names, self.numeric)
 
     def column(self, j: int) -> np.ndarray:
@@ -76,6 +80,11 @@ class Table:
     def same_as(self, other: Table) -> None:
         """Another table holds the same values: no codes of its own are needed."""
         self._codes, self._of = other._codes, other._of
+
+    def named(self, x: Any) -> Table:
+        """The same values under the names of another table's columns."""
+        names = getattr(x, "columns", None)
+        return Table(self._codes, list(map(str, names)) if names is not None else None, self.numeric, self._of)
 
     def within(self, whole: Table) -> None:
         """Hold no codes of its own where they are those of neighbouring columns of another table, in the same rows."""
@@ -112,6 +121,18 @@ def table_of(x: Any) -> Table | None:
     if flat.dtype.kind in "fiub":
         return Table(_number_codes(flat), None, np.ones(flat.shape[1], bool))
     return _of_columns([flat[:, j] for j in range(flat.shape[1])], None, *flat.shape)
+
+
+def same_values(x: Any, table: Table) -> bool:
+    """Has a pandas frame of plain numbers, or an array, the values of a table? Nothing of its size is made."""
+    columns = numeric_columns(x) if hasattr(x, "iloc") else list(x.T) if isinstance(x, np.ndarray) and x.ndim == 2 and x.dtype.kind in "fiub" else None
+    if columns is None or len(columns) != table.width or not table.numeric.all():
+        return False
+    for start in range(0, table.rows, STRETCH):
+        part = np.array([c[start : start + STRETCH] for c in columns])
+        if not np.array_equal(_number_codes(part).T, table.take(slice(start, start + STRETCH)).codes):
+            return False
+    return True
 
 
 def array_of(x: Any) -> np.ndarray | None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from . import matching, wholes
-from .fingerprints import Table, column_bits, first_equal, row_hashes, spaced, sparse_hashes, table_of
+from .fingerprints import Table, column_bits, first_equal, row_hashes, same_values, spaced, sparse_hashes, table_of
 
 MOST_KNOWN = 240  # arrays kept; the oldest that is no source goes first
 MOST_BYTES = 96 << 20  # of codes kept in all, for matching columns later
@@ -145,9 +145,7 @@ class Lineage:
         if found is None and create:
             name, file, line = self.name_of(x) if self.name_of is not None else (None, None, None)
             found = self._source(x, table, hashes, name, "held" if name else "met", file, line, keep=False)
-        if found is not None:
-            self._keep(x, found, table, hashes)
-        return found
+        return self._keep(x, found, table, hashes) if found is not None else None
 
     def link(self, x: Any, ids: np.ndarray, parent: Known, *, maker: Any = None, resampled: Any = None, made: np.ndarray | None = None, exact: bool = True,
              findable: bool = True) -> Known | None:  # fmt: skip
@@ -291,10 +289,11 @@ class Lineage:
         for name, whole, file, line in self.in_sight(x):
             if self.recall(whole) is not None:
                 continue
-            seen = self._look(whole)
+            alike = shape_of(whole) == (table.rows, table.width) and same_values(whole, table)
+            seen = (table.named(whole), hashes) if alike else self._look(whole)
             if seen is None or seen[0] is None:
                 continue
-            inside = matching.holds(seen[0], seen[1], table, hashes)
+            inside = alike or matching.holds(seen[0], seen[1], table, hashes)
             if inside:
                 held = self._match(*seen)
                 if held is not None:
@@ -360,9 +359,8 @@ class Lineage:
 def note_labels(x: Any, known: Known) -> None:
     """Keep a frame's index labels: the same label on both sides of a split is the same row."""
     index = getattr(x, "index", None)
-    if "labels" in known.notes or not hasattr(index, "to_numpy") or len(index) != known.rows or known.rows > 200_000:
-        return
-    if not (type(index).__name__ == "RangeIndex" and index.start == 0 and index.step == 1):
+    plain = type(index).__name__ == "RangeIndex" and index.start == 0 and index.step == 1
+    if "labels" not in known.notes and hasattr(index, "to_numpy") and len(index) == known.rows <= 200_000 and not plain:
         known.notes["labels"] = index.to_numpy()
 
 
