@@ -15,7 +15,7 @@ MOST_ROWS = 2_000  # that are looked at; distances between them cost about 0.1 C
 MOST_WIDTH = 96  # wider features are projected at random
 NEIGHBOURS = 10
 AT_ONCE, GROUP, MOST_LEFT = 128, 16, 8  # rows whose distances are worked out together; columns of a group; candidates left of each neighbour
-SHIFTS = 24  # rows up or down
+SHIFTS, FEW_SHIFTS = 24, 8  # rows up or down; where little is known of the features
 LEAST = 40  # rows of a stretch
 LOW = 0.35  # of the way from chance to what the other rows reach: at most so much is left in a stretch that is wrong
 EDGE = 4  # rows by which the ends of a stretch may be missed
@@ -110,7 +110,8 @@ def of_classes(x: np.ndarray, y: np.ndarray, orders: Callable[[], dict[str, np.n
     high = float(np.quantile(levels, 0.85))
     base = {"rows": n, "looked_at": len(rows), "classes": classes, "by_chance": round(chance, 3)}
     if high - chance < 0.25:
-        return _whole(y, rows, near, classes, chance, float(right.mean()), orders, base)
+        whole = _whole(y, rows, near, classes, chance, float(right.mean()), orders, base)
+        return whole if whole is not None else _from_a_row_on(features, y, rows, near, classes, chance, base)
     return _part(features, y, rows, right, classes, chance, high, orders, base)
 
 
@@ -129,6 +130,41 @@ def _whole(y: np.ndarray, rows: np.ndarray, near: np.ndarray, classes: int, chan
         return None
     return {**base, "kind": "order", "how": name, "first": int(_first_moved(y, known[name])), "last": len(y) - 1, "agreement": round(level, 3),
             "agreement_elsewhere": None, "agreement_mended": round(share, 3), "moved": int((y != y[known[name]]).sum())}  # fmt: skip
+
+
+def _from_a_row_on(features: np.ndarray, y: np.ndarray, rows: np.ndarray, near: np.ndarray, classes: int, chance: float,
+                   base: dict[str, Any]) -> dict[str, Any] | None:  # fmt: skip
+    """Most labels stand some rows from their own, so that even those that are right find few neighbours to agree with.
+
+    Told only of a break: up to a row the labels are confirmed as they stand and not when moved, from it on when moved and not as they stand.
+    A label of the next row by design is confirmed moved in all rows, a series that changes slowly in both ways.
+    """
+    best: tuple[float, int, int, np.ndarray] = (0.0, 0, 0, y[rows])
+    for k in (s for d in range(1, FEW_SHIFTS + 1) for s in (d, -d)):
+        at = np.clip(rows + k, 0, len(y) - 1)
+        moved, plain = y[at], y[rows]
+        gain = (votes(moved, near, classes)[0] == moved) - (votes(plain, near, classes)[0] == plain).astype(np.float64)
+        start = int(np.argmin(np.concatenate(([0.0], np.cumsum(gain)[:-1]))))
+        mended = np.where(np.arange(len(rows)) < start, plain, moved)
+        share = float((votes(mended, near, classes)[0] == mended).mean())
+        best = max(best, (share, k, start, mended), key=lambda t: t[0])
+    _, k, start, mended = best
+    if not LEAST <= start <= len(rows) - LEAST:
+        return None
+    near = near.copy()
+    about = np.abs(np.arange(len(rows)) - start) < len(rows) // 8  # mended wrongly themselves, these would confirm the wrong row: others are asked
+    near[about] = np.flatnonzero(~about)[neighbours(features[about], features[~about], NEIGHBOURS)]
+    voted = votes(mended, near, classes)[0]
+    plain, moved = voted == y[rows], voted == y[np.clip(rows + k, 0, len(y) - 1)]
+    start = int(np.argmax(np.cumsum(plain.astype(np.float64) - moved))) + 1
+    if not LEAST <= start <= len(rows) - LEAST:
+        return None
+    for part, right, wrong in ((slice(0, start), plain, moved), (slice(start, None), moved, plain)):
+        above = right[part].mean() - chance
+        if above < max(0.2, 5 * (chance * (1 - chance) / len(right[part])) ** 0.5) or wrong[part].mean() - chance > LOW * above:
+            return None
+    return {**base, "kind": "shift", "shift": k, "first": int(rows[start]), "last": len(y) - 1, "agreement": round(float(plain[start:].mean()), 3),
+            "agreement_elsewhere": round(float(plain[:start].mean()), 3), "agreement_mended": round(float(moved[start:].mean()), 3)}  # fmt: skip
 
 
 def _first_moved(y: np.ndarray, order: np.ndarray) -> int:
