@@ -5,7 +5,8 @@ import pytest
 
 from sabueso.capture import agreement, columns
 from sabueso.capture.lineage import Lineage, sets, wholes
-from sabueso.capture.lineage.fingerprints import row_hashes, table_of
+from sabueso.capture.lineage.fingerprints import row_hashes, same_values, table_of
+from sabueso.capture.streams import Copies
 
 pandas = pytest.importorskip("pandas")
 RNG = np.random.default_rng(7)
@@ -36,6 +37,18 @@ def test_columns_of_a_big_table_are_known_as_those_of_a_small_one(cut: list[str]
     assert np.array_equal(plain.ids, found.ids) and plain.exact == found.exact and plain.source.kind == found.source.kind
     assert np.array_equal(found.hashes, row_hashes(table_of(x))) and np.array_equal(found.table.codes, table_of(x).codes)
     assert lineage.recall(x) is found and lineage.recall(frame) is not None
+
+
+def test_an_array_and_the_table_that_it_is_of_are_read_once() -> None:
+    frame = table(900)
+    values = frame.to_numpy()
+    lineage = Lineage()
+    lineage.in_sight = lambda _: iter([("frame", frame, "f.py", 1)])
+    found, whole = lineage.known_of(values), lineage.recall(frame)
+    assert found is whole and whole.source.name == "frame" and whole.names == list(frame.columns) and len(lineage.known) == 1
+    other = frame.copy()
+    other.iloc[500, 3] += 1
+    assert same_values(values, table_of(frame)) and same_values(other, table_of(other)) and not same_values(other, table_of(frame))
 
 
 @pytest.mark.parametrize("repeated", [False, True])
@@ -93,3 +106,10 @@ def test_a_column_met_before_is_sketched_once() -> None:
     x = RNG.normal(size=30_000)
     first, again, other = (columns.reference(n, j, v, met) for j, (n, v) in enumerate((("a", x), ("b", x.copy()), ("c", x[::-1]))))
     assert again.stock is first.stock and (again.name, again.index) == ("b", 1) and other.stock is not first.stock
+
+
+def test_rows_given_again_are_kept_once() -> None:
+    x, copies = RNG.normal(size=(2000, 4)), Copies()
+    first, again, other = (copies.of([c for c in v.T]) for v in (x, x.copy(), x + 1))
+    assert first[1] and not again[1] and again[0] is first[0] and other[1] and not np.shares_memory(first[0][0], x)
+    assert all(np.array_equal(a, b) for a, b in zip(other[0], (x + 1).T, strict=True))

@@ -27,7 +27,7 @@ from .outputs import MOST, Output, Outputs, plain
 from .recorder import Recorder
 from .remembering import Memory, meet, tell
 from .requests import current
-from .streams import Made, Model, Stream, joined
+from .streams import Copies, Made, Model, Stream, joined
 from .summarise import height
 
 CALL_ROWS = 20_000  # rows kept of one call, evenly spread
@@ -50,7 +50,8 @@ class Flow:
         self.recalled: dict[Any, tuple[Memory, Stream]] = {}
         self.sketches: dict[Any, Reference] = {}  # of columns, by their content
         self.cells, self.spent, self.count = 0, 0.0, 0
-        self.seen: tuple[list[Reference], list[np.ndarray], np.ndarray, list[dict[str, Any]]] | None = None  # the last stream that was told
+        self.copies = Copies()
+        self.told_of: dict[Any, tuple[np.ndarray, dict[str, Any] | None]] = {}  # what stood out in a column of rows, by what it was held against
         recorder.at_exit(self.finish)
 
     @classmethod
@@ -245,8 +246,9 @@ class Flow:
             step = 1 if n <= CALL_ROWS else -(-2 * n // CALL_ROWS)  # of more, half as many show as much
             at = positions(x) if stream.calls == 1 or len(set(positions(x)[:2])) > 1 else np.arange(n)
             at = at + (0 if _is_indexed(x) else stream.rows)
-            stream.blocks.append((at[::step], [np.array(c[::step]) for c in got]))
-            self.cells += len(got) * (n // step)
+            kept, new = self.copies.of([c[::step] for c in got])
+            stream.blocks.append((at[::step], kept))
+            self.cells += len(got) * (n // step) if new else 0
         stream.rows += n
 
     def _clock(self, stream: Stream, x: Any) -> None:
@@ -322,12 +324,15 @@ class Flow:
 
     def _columns(self, model: Model, got: list[np.ndarray], rows: np.ndarray) -> list[dict[str, Any]]:
         """What stands out by column; rows that a model is asked of twice (its answers, then their score) are looked at once."""
-        seen = self.seen
-        if seen is not None and seen[0] is model.columns and len(seen[1]) == len(got) and all(map(_equal, [*seen[1], seen[2]], [*got, rows])):
-            return list(seen[3])
-        told = [t for r, c in zip(model.columns, got) if (t := beside(r, c, rows)) is not None]
-        self.seen = model.columns, got, rows, told
-        return told
+        found, at = [], hash(rows.tobytes())
+        for ref, column in zip(model.columns, got):
+            key = (id(ref.stock), id(ref.levels), id(column), at, ref.text)
+            if key not in self.told_of:
+                self.told_of[key] = column, beside(ref, column, rows)  # the column too: its place in memory is not to be another's
+            told = self.told_of[key][1]
+            if told is not None:
+                found.append({**told, "name": ref.name, "index": ref.index})
+        return found
 
     def _skipped(self, model: Model, got: list[np.ndarray]) -> dict[str, Any] | None:
         """Do the rows look like what the transformer before the model was given, and not like what it made?"""
@@ -390,7 +395,3 @@ def _weak(owner: Any) -> Any:
 
 def _json(v: Any) -> Any:
     return v.item() if isinstance(v, np.generic) else v
-
-
-def _equal(a: np.ndarray, b: np.ndarray) -> bool:
-    return a.dtype == b.dtype and np.array_equal(a, b, equal_nan=a.dtype.kind == "f")

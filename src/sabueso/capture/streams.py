@@ -12,6 +12,8 @@ from .clock import Links
 from .columns import Reference, columns
 from .truths import Truth
 
+LEAST_SHARED = 1000  # rows
+
 
 @dataclass(frozen=True, slots=True)
 class Made:
@@ -85,6 +87,27 @@ class Stream:
             got = got if got is not None else [np.asarray(whole[:, j]) for j in range(whole.shape[1])]
             self.blocks.append((np.concatenate(self.small_rows), got))
             self.small, self.small_rows = [], []
+
+
+class Copies:
+    """Columns of rows that were kept last: the same rows, given again or passed on unchanged, are kept once."""
+
+    def __init__(self) -> None:
+        self.kept: list[list[np.ndarray]] = []
+
+    def of(self, columns: list[np.ndarray]) -> tuple[list[np.ndarray], bool]:
+        """(copies of the columns, whether they had to be made)."""
+        for held in self.kept:
+            if len(held) == len(columns) and all(map(_alike, held, columns)):
+                return held, False
+        made = [np.array(c) for c in columns]
+        if made and len(made[0]) >= LEAST_SHARED:
+            self.kept = [*self.kept[-3:], made]
+        return made, True
+
+
+def _alike(a: np.ndarray, b: np.ndarray) -> bool:
+    return a.dtype == b.dtype and a.dtype.kind != "O" and np.array_equal(a, b, equal_nan=a.dtype.kind == "f")
 
 
 def joined(stream: Stream) -> tuple[np.ndarray, list[np.ndarray]]:

@@ -40,7 +40,6 @@ class Truth:
         if error is None:
             return {"rows": len(true)}
         miss, signed = error
-        lost = signed if signed is not None else _difference(true, answered)
         told: dict[str, Any] = {"rows": len(true), "calls": len(order), "error": float(miss.mean()), "kind": "number" if signed is not None else "label"}
         told |= _base(true, answered, signed, target)
         if signed is not None and columns and len(columns[0]) > at.max():
@@ -58,6 +57,7 @@ class Truth:
             told["change"] |= {"bias_before": float(signed[~after].mean()), "bias_after": float(signed[after].mean()),
                                "r2_before": _r2(true[~after], answered[~after]), "r2_after": _r2(true[after], answered[after])}  # fmt: skip
         if columns and len(columns[0]) > at.max():
+            lost = signed if signed is not None else _difference(true, answered)
             told["change"]["explains"] = _explains(columns, [r.name for r in learnt], at, lost, after)
         return told
 
