@@ -101,8 +101,8 @@ class Graph:
             self.before.setdefault(id(reference()), sample(reference()))
         for tensor in tensors:
             made = self.trace.of(tensor) if torch.is_tensor(tensor) else None
-            behind = made is not None and not some and any(m.cut is m and m.op == "detach" for m in made.ancestors())
-            if torch.is_tensor(tensor) and (tensor.grad_fn is None or behind) and self.called:
+            behind = made is not None and not some and any(m.cut is m for m in made.ancestors())
+            if torch.is_tensor(tensor) and (behind or tensor.grad_fn is None and self.called):
                 self.cut_off(tensor, made)
             if made is None:
                 continue
@@ -148,7 +148,10 @@ class Graph:
     def cut_off(self, tensor: Any, made: Made | None) -> None:
         """A loss that no parameter has a part in: the backward fails or does nothing."""
         cut = next((m for m in made.ancestors() if m.cut is m), None) if made is not None else None
-        models = [self.modules.label(root) for root in self.called.values()]
+        held = [m.ref() for m in cut.ancestors() if m.op == "parameter"] if cut and not self.called else []  # called without gradients
+        owners = [m for m in self.modules.built for p in m._parameters.values() if any(p is q for q in held)]
+        roots = list(self.called.values()) or [self.modules.top_of(m) for m in owners[:1]]
+        models = [self.modules.label(root) for root in roots]
         value = {"whole": True, "requires_grad": bool(tensor.requires_grad), "operation": cut.op if cut else None, "models": models,
                  "no_grad": bool(cut and cut.no_grad), "backward": self.line.told if self.line else None}  # fmt: skip
         if models and self.recorder.once("graph_cut", self.line):
