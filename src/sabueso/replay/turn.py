@@ -75,9 +75,7 @@ def standing(frame: FrameType) -> FrameType:
     """Where the person stands: Lightning's manual_backward is called from their own training_step."""
     if not str(frame.f_globals.get("__name__", "")).startswith(LIGHTNING):
         return frame
-    last = frame
-    for last in library_frames(frame):
-        pass
+    last = [frame, *library_frames(frame)][-1]
     return last.f_back if last.f_back is not None and last.f_code.co_name == "manual_backward" else frame
 
 
