@@ -70,7 +70,8 @@ def time_leakage(window: list[Fact] | None = None, *, windows_shared: list[Fact]
     """
     yield from comparisons.shared_times(rows_shared or ())
     yield from cut_at_random(windows_shared or [])
-    if not window:
+    yield from (own_value(f) for f in (window or [])[:1] if f.get("how") == "own value")
+    if not window or window[0].get("how") == "own value":
         return
     first = min(window, key=lambda w: (w["of"] != "the target", w["length"], w["position"]))
     names = list(dict.fromkeys(w.get("name") or w["column"] for w in window))
@@ -84,6 +85,20 @@ def time_leakage(window: list[Fact] | None = None, *, windows_shared: list[Fact]
         evidence=[("rows of the window", first["length"], None), ("rows that it reaches ahead of the last known one", first["ahead"] + own, 0),
                   ("sampled rows in which it is just that mean", first["share"], 0.0), ("inputs that look ahead", len(names), 0)],
         remedy=remedy + (", and drop the rows that have no past." if own else ", with no centring."),
+        confidence=0.95, verified="fact",
+    )  # fmt: skip
+
+
+def own_value(fact: Fact) -> Finding:
+    """Windows over a series that hold what is to be predicted from them."""
+    late = fact["length"] - fact["position"]
+    return Finding(
+        says=f"each window of {fact['name']!r} holds, as value {fact['position'] + 1} of {fact['length']}, the very value of {fact['series']!r} that "
+             f"{fact['model']} is to predict from it",
+        place=fact.place.but(stage="preprocess"),
+        evidence=[("rows in which the window holds its own target", fact["rows"], 0), ("values of a window", fact["length"], None),
+                  ("its place in the window", fact["position"] + 1, "after the window's end")],
+        remedy=f"let each window end before its target: begin it {late} step{'s' * (late > 1)} earlier, or take the target {late} later",
         confidence=0.95, verified="fact",
     )  # fmt: skip
 
