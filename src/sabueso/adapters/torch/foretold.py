@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from torch.utils import data as torch_data
 
 from ...capture import lineage
 from ...capture.lineage import sight
 from ...capture.lineage.fingerprints import array_of
+from ...capture.origin import is_users
 from .trace import is_plain, tensors_in
 from .watch import Watch
 
@@ -69,7 +71,7 @@ class Foretold:
         """The fact, at the line that made the windows."""
         known = self.lineage.known_of(inputs)
         source = known.source if known is not None and known.source.line and known.source.rows > rows else None
-        name, file, line = (source.name, source.file, source.line) if source is not None else series
+        name, file, line = (source.name, source.file, source.line) if source is not None else (series[0], *(_cut_at() or series[1:]))
         told = {"column": None, "position": position, "length": shape[1], "ahead": 0, "of": "the target", "share": 1.0, "rows": rows, "model": "the network",
                 "name": name, "how": "own value", "series": series[0]}  # fmt: skip
         self.recorder.fact("window", told, stage="preprocess", tensor=name, file=file or "", line=line)
@@ -108,6 +110,17 @@ def _series(rows: np.ndarray) -> tuple[str, str, int | None] | None:
             columns = array.reshape(len(array), -1).astype(np.float32)
             if columns.shape[1] <= 32 and any(all(_stretch(columns[:, c], row) for row in rows) for c in range(columns.shape[1])):
                 return name, sight.absolute(frame.f_code), sight.assigned(frame, name)[0]
+    return None
+
+
+def _cut_at() -> tuple[str, int] | None:
+    """Where a data set of the person's own gives its items: the last line of its `__getitem__`."""
+    for frame in sight.user_frames():
+        for value in list(frame.f_locals.values())[: sight.MOST_NAMES]:
+            data = getattr(value, "dataset", value) if isinstance(value, torch_data.DataLoader) else value
+            code = getattr(getattr(type(data), "__getitem__", None), "__code__", None) if isinstance(data, torch_data.Dataset) else None
+            if code is not None and is_users(code.co_filename):
+                return sight.absolute(code), max(line for *_, line in code.co_lines() if line)
     return None
 
 
