@@ -10,6 +10,7 @@ import numpy as np
 
 from ..capture import content, encoding, infinities, matching, ordering, spelling, summarise, tables
 from ..capture.around import Patches
+from ..capture.calling import direct
 from ..capture.recorder import Recorder, guarded
 
 LIBRARIES = ("polars",)
@@ -44,6 +45,10 @@ def install(recorder: Recorder) -> Callable[[], None]:
     for name in ("with_columns", "select"):
         patches.around(frame, name, after=safe(_changed(recorder)))
     patches.around(frame, "sort", after=safe(_sorted(recorder)))
+    grouped = sys.modules["polars.dataframe.group_by"].GroupBy
+    for name in ("first", "last", "head", "tail", "agg"):
+        patches.around(grouped, name, before=safe(_picked(recorder, name)))
+    patches.around(frame, "unique", before=safe(_kept(recorder)))
     for name in ORDERED:
         for owner in (polars.Expr, polars.Series):
             patches.around(owner, name, after=safe(_order_used(recorder, name)))
@@ -127,8 +132,33 @@ def _changed(recorder: Recorder) -> Any:
 def _sorted(recorder: Recorder) -> Any:
     def was_sorted(token: Any, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         ordering.look(recorder, result, "table", "sort")
+        ordering.sorted_at(recorder, result)
 
     return was_sorted
+
+
+def _picked(recorder: Recorder, name: str) -> Any:
+    """One row of each group is taken by its place."""
+
+    def picked(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        if not direct():
+            return
+        said = "".join(map(str, [*args[1:], *kwargs.values()])) if name == "agg" else f".{name}()"
+        method = next((m for m in ("last", "first") if f".{m}()" in said), {"tail": "last", "head": "first"}.get(name))
+        by = [b for group in args[0].by for b in (group if isinstance(group, (list, tuple)) else [group])]
+        if method:
+            ordering.picked(recorder, args[0].df, by, method)
+
+    return picked
+
+
+def _kept(recorder: Recorder) -> Any:
+    def kept(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        keep, subset = kwargs.get("keep"), kwargs.get("subset", args[1] if len(args) > 1 else None)
+        if keep in ("first", "last") and subset is not None and direct():
+            ordering.picked(recorder, args[0], subset, keep)
+
+    return kept
 
 
 def _order_used(recorder: Recorder, name: str) -> Any:

@@ -28,6 +28,9 @@ def install(recorder: Recorder, patches: Patches) -> None:
     patches.around(series, "_update_inplace", before=safe(fills.before), after=safe(fills.after))
     recorder.at_exit(fills.tell)
     patches.around(frame, "sort_values", after=safe(_sorted(recorder)))
+    for name in ("first", "last", "head", "tail"):
+        patches.around(sys.modules["pandas.core.groupby.groupby"].GroupBy, name, before=safe(_picked(recorder, name)))
+    patches.around(frame, "drop_duplicates", before=safe(_kept(recorder)))
     for owner in (frame, series):
         for name in ORDERED:
             patches.around(owner, name, after=safe(_order_used(recorder, name)))
@@ -111,8 +114,28 @@ def _sorted(recorder: Recorder) -> Any:
         frame = args[0] if result is None else result
         if summarise.is_frame(frame):
             ordering.look(recorder, frame, "table", "sort_values")
+            ordering.sorted_at(recorder, frame)
 
     return was_sorted
+
+
+def _picked(recorder: Recorder, name: str) -> Any:
+    """One row of each group is taken by its place."""
+
+    def picked(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        if direct() and summarise.is_frame(args[0].obj):
+            ordering.picked(recorder, args[0].obj, args[0].keys, {"tail": "last", "head": "first"}.get(name, name))
+
+    return picked
+
+
+def _kept(recorder: Recorder) -> Any:
+    def kept(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        subset = args[1] if len(args) > 1 else kwargs.get("subset")
+        if subset is not None and kwargs.get("keep", "first") in ("first", "last") and direct():
+            ordering.picked(recorder, args[0], subset, kwargs.get("keep", "first"))
+
+    return kept
 
 
 def _order_used(recorder: Recorder, name: str) -> Any:

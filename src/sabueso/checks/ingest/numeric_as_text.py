@@ -31,7 +31,7 @@ def numeric_as_text(
     The share of texts that spell a number (at least 0.9, a fifth with decimals, so that codes and postcodes don't count) and the rank
     correlation of what they became with what they spell (1 for a cast). For an order: rows in text order of whole numbers,
     a numeric column whose steps between the neighbours that text order makes are 1.5 times those between true neighbours or more, and an
-    operation that relies on the order.
+    operation that relies on the order; or the last row of each group, in the text order of what counts the group's rows.
 
     Remedy
     ------
@@ -70,6 +70,9 @@ def numeric_as_text(
     used = [f for f in order_used or ()]
     for fact in text_order or ():
         after = [f for f in used if f.order > fact.order]
+        if fact.get("groups"):
+            yield of_group(fact)
+            return
         if fact["smooth"] and after:
             yield of_order(fact, after[0]["method"])
             return
@@ -117,4 +120,19 @@ def of_order(fact: Fact, method: str) -> Finding:
                   round(series["made"], 4), round(series["true"], 4)), ("first row out of place", fact["first"], None)],
         remedy=f"Sort by the number: cast({fact['column']} as integer) in the query, or astype(int) before sort_values.",
         confidence=0.95, verified="fact",
+    )  # fmt: skip
+
+
+def of_group(fact: Fact) -> Finding:
+    """The last row of each group, where last is meant of a number."""
+    column, by, which = fact["column"], ", ".join(fact["by"]), "last" if fact["last"] else "first"
+    taken, meant = fact["examples"]
+    return Finding(
+        says=f"{column!r} holds whole numbers as text, by which the rows of each {by} are sorted: of {fact['wrong_groups']} of {fact['groups']} groups "
+             f"the {which} row is not the {which} ({column} {taken!r} where there is {meant}).",
+        place=fact.place.but(column=column, row=fact["wrong"]),
+        evidence=[(f"groups whose {which} row is another", fact["wrong_groups"], 0), ("groups", fact["groups"], None),
+                  (f"{column} of the row taken", taken, meant)],
+        remedy=f"Sort by the number: pl.col({column!r}).cast(pl.Int64), or astype(int) before sort_values.",
+        confidence=0.96, verified="fact",
     )  # fmt: skip
