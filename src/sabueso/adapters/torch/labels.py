@@ -16,6 +16,7 @@ from ...capture.operands import at_instruction, operands
 from ...capture.origin import is_users
 from ...capture.provenance import Stops, made, stops_of
 from .rows import FIRST, Held, Spot, base, held, values_of
+from .sources import set_at
 from .watch import Watch
 
 PART = "labels"
@@ -163,7 +164,9 @@ class Labels:
         source = getattr(batch, "source", None)
         if frame is None and getattr(source, "gi_frame", None) is not None and name in source.gi_frame.f_locals:
             frame = source.gi_frame
-        if frame is None:
+        if frame is None:  # an attribute of the person's data set: where its class sets it
+            place = set_at(base(batch.dataset, [])[0], name.removeprefix("self.")) if batch is not None and name.startswith("self.") else None
+            spot.file, spot.line = place or (spot.file, spot.line)
             return
         try:
             steps = made(frame, ast.parse(name, mode="eval").body, stops)
