@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 from programs import diagnosed
+
+from sabueso.capture import operands
 
 PROGRAM = """
 import random
@@ -154,3 +158,15 @@ def test_replay_and_experiment_leave_every_state_as_it_was(tmp_path: Path) -> No
         checks = dict(one["found"])
         if kind != "rate":
             assert "to the last bit" in checks["nonfinite-loss"], (kind, checks)
+
+
+def test_a_function_parsed_alone_has_the_lines_and_columns_of_its_file() -> None:
+    whole = operands.parsed(textwrap.__file__)
+    assert whole is not None
+    functions = [n for n in ast.walk(whole) if isinstance(n, ast.FunctionDef)]
+    for function in functions:
+        alone = operands.parsed_function(textwrap.__file__, function.lineno)
+        assert alone is not None
+        found = next(n for n in ast.walk(alone) if isinstance(n, ast.FunctionDef) and n.name == function.name)
+        assert ast.dump(found, include_attributes=True) == ast.dump(function, include_attributes=True)
+    assert len(functions) > 5 and operands.parsed_function(textwrap.__file__, 1) is None
