@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from typing import Any
 
+import numpy as np
+
 from . import sets, sight
 from .uses import Fit, place, unique
 
@@ -45,6 +47,18 @@ def target_name(file: str | None, line: int | None, side: int) -> str | None:
     return None
 
 
+def beside(uses: Any, mine: np.ndarray) -> dict[str, Any] | None:
+    """The other part of the split that gave these rows, if it has a name and nobody used it."""
+    touched = [*uses.history, *(unique(k) for _, k, *_ in uses.evaluations), *uses.touched]
+    for left, right, origin in uses.lineage.parts.get("splits", ()):
+        for side, part in enumerate((left, right)):
+            ids, other = unique(part), unique((right, left)[side])
+            name = target_name(*(origin[0][:2] if origin else (None, None)), side)
+            if name and name[0] != "_" and np.array_equal(other, mine) and not any(sets.meet(t, ids) for t in touched):
+                return {"rows": part.rows, "name": name}
+    return None
+
+
 def choices(uses: Any, idle: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Rows on which many models, fitted on the same others, were compared, and on which one of them was then judged again."""
     by_rows: dict[int, list[tuple[int, Fit, Any, Any]]] = {}
@@ -59,7 +73,7 @@ def choices(uses: Any, idle: list[dict[str, Any]]) -> list[dict[str, Any]]:
         fit, compared, known, origin, first = again
         mine = unique(known)
         others = {s for f, k, s, *_ in uses.evaluations if f is fit and s != signature and not sets.meet(unique(k), mine)}
-        spare = next((p for p in idle if not sets.meet(p["ids"], mine)), None)
+        spare = next((p for p in idle if not sets.meet(p["ids"], mine)), None) or beside(uses, mine)
         found.append({
             "model": fit.name, "compared": compared, "rows": len(mine), "elsewhere": len(others), "evaluations": len(judged),
             "spare": spare["name"] if spare else None, "spare_rows": spare["rows"] if spare else 0, "file": first[0], "line": first[1],
@@ -74,12 +88,13 @@ def judged_again(judged: list[tuple[int, Fit, Any, Any]]) -> tuple[Fit, int, Any
     kinds: dict[Any, int] = {}
     for _at, fit, known, origin in judged:
         alike = len({n for n, s in seen.items() if s == signature_of(fit)})
-        again = fit.number in seen or (fit.extra.get("params") is not None and kinds.get((signature_of(fit), fit.extra["params"]), fit.number) != fit.number)
+        kind = (signature_of(fit), fit.extra.get("params"), b"" if fit.known.hashes is None else fit.known.hashes[:4].tobytes())  # of the same inputs too
+        again = fit.number in seen or (kind[1] is not None and kinds.get(kind, fit.number) != fit.number)
         latest = max(seen, default=-1)
         if again and alike >= LEAST_MODELS and not (fit.number == latest):
             return fit, alike, known, origin, place(judged[0][3])
         seen[fit.number] = signature_of(fit)
-        kinds.setdefault((signature_of(fit), fit.extra.get("params")), fit.number)
+        kinds.setdefault(kind, fit.number)
     return None
 
 
