@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from .handmade import Handmade, Known
+from .identity import ByIdentity
 from .modules import Modules
 from .trace import Made, Trace, is_plain, tensors_in
 from .watch import Watch
@@ -41,6 +42,7 @@ class Losses:
         self.softmaxes: list[Made] = []
         self.told: dict[str, int] = {}
         self.rows: int | None = None  # of the model's first input in this step
+        self.square = ByIdentity()  # layers whose axes were as long as each other
         self.sequences: list[tuple[Any, dict[str, Any]]] = []  # layers that take axis 0 for time, with the shape they were given
 
     def clear(self) -> None:
@@ -49,7 +51,10 @@ class Losses:
 
     def module(self, module: Any, args: Any, result: Any) -> None:
         """A layer that takes axis 0 for time: what shape was it given?"""
-        if getattr(module, "batch_first", None) is False and args and torch.is_tensor(args[0]) and args[0].dim() == 3 and len(self.sequences) < 16:
+        if getattr(module, "batch_first", None) is not False or not args or not torch.is_tensor(args[0]) or args[0].dim() != 3:
+            return
+        self.unequal(module, list(args[0].shape))
+        if len(self.sequences) < 16:
             line = self.modules.built.get(module)
             self.sequences.append((module, {"shape": list(args[0].shape), "class": type(module).__name__, "built": line.told if line else None}))
 
@@ -63,11 +68,25 @@ class Losses:
         target = value["target"]["shape"]
         for module, told in self.sequences:
             steps, rows = told["shape"][:2]
-            if target and (len(target) == 1 or target[1:] == [1]) and target[0] == steps == self.rows and steps != rows and steps > 1 < rows:
-                label = self.modules.label(module)
-                if self.recorder.once("batch_mixing", label, self.watch.step) and self.watch.step < 20:
-                    where = {"file": told["built"][0], "line": told["built"][1]} if told["built"] else {}
-                    self.recorder.fact("batch_mixing", told | {"batch": self.rows}, step=self.watch.step, stage="train", module=label, **where)
+            if target and (len(target) == 1 or target[1:] == [1]) and target[0] == steps == self.rows and steps > 1 < rows and self.watch.step < 20:
+                if steps == rows:  # which axis is which, other batches must tell
+                    self.square[module] = told | {"batch": self.rows}
+                else:
+                    self.mixes(module, told | {"batch": self.rows})
+
+    def unequal(self, module: Any, shape: list[int]) -> None:
+        """A layer that was given as many rows as steps is given another number along axis 0 alone: that is the batch's axis."""
+        told = self.square.get(module)
+        if told is not None and shape[1] == told["shape"][1] != shape[0]:
+            self.mixes(module, told)
+            self.mixes(module, told | {"shape": shape})
+
+    def mixes(self, module: Any, told: dict[str, Any]) -> None:
+        """The fact batch_mixing, once a step and shape."""
+        label = self.modules.label(module)
+        if self.recorder.once("batch_mixing", label, self.watch.step, *told["shape"]):
+            where = {"file": told["built"][0], "line": told["built"][1]} if told["built"] else {}
+            self.recorder.fact("batch_mixing", told, step=self.watch.step, stage="train", module=label, **where)
 
     # ---- seen
 

@@ -132,7 +132,7 @@ def holdings(frame: FrameType) -> Iterator[tuple[str, Any]]:
 
 def is_array(value: Any) -> bool:
     """An array, tensor, frame or series."""
-    kind = type(value).__module__.partition(".")[0]
+    kind = "" if isinstance(value, type) else type(value).__module__.partition(".")[0]
     return kind in ("numpy", "pandas", "polars", "torch", "scipy") and hasattr(value, "shape") and len(getattr(value, "shape", ())) > 0
 
 
