@@ -15,15 +15,15 @@ TRAINER = "transformers.trainer"
 class Lightning:
     """A LightningModule's training_step; what it logs is logged once."""
 
-    def __init__(self, module: Any, batch: Any) -> None:
-        self.module, self.batch = module, batch
+    def __init__(self, module: Any, batch: Any, number: int) -> None:
+        self.module, self.batch, self.number = module, batch, number
 
     def run(self, torch: Any) -> Any:
         module, held = self.module, self.module.__dict__
         own = {k: held[k] for k in ("log", "log_dict") if k in held}
         held["log"] = held["log_dict"] = lambda *a, **k: None
         try:
-            given = (self.batch, 0) if module.training_step.__code__.co_argcount > 2 else (self.batch,)
+            given = (self.batch, self.number) if module.training_step.__code__.co_argcount > 2 else (self.batch,)
             result = module.training_step(*given)
         finally:
             for name in ("log", "log_dict"):
@@ -61,10 +61,11 @@ def turn_of(frame: FrameType, batch: Any, torch: Any) -> Lightning | Trainer | N
     """The step that a framework's loop is in, where it is the framework that called backward."""
     if str(frame.f_globals.get("__name__", "")).startswith(LIGHTNING) and batch is not None:
         here: FrameType | None = frame
+        number = next((n for f in library_frames(frame) if type(n := f.f_locals.get("batch_idx")) is int), 0)
         while here is not None:
             for value in list(here.f_locals.values()):
                 if isinstance(value, torch.nn.Module) and hasattr(type(value), "training_step"):
-                    return Lightning(value, batch) if getattr(value, "automatic_optimization", True) else None  # else it would take its steps twice
+                    return Lightning(value, batch, number) if getattr(value, "automatic_optimization", True) else None  # else it would take its steps twice
             here = here.f_back
     inside = next((f for f in library_frames(frame) if f.f_code.co_name == "training_step" and f.f_globals.get("__name__") == TRAINER), None)
     inputs = fed(inside) if inside is not None else None

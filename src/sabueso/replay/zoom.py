@@ -79,6 +79,8 @@ class Zoom:
                     break
             if births is not None:
                 break
+        if not equal and not births:
+            told["why"] = "it gave another loss: it draws on something that can't be put back"
         told.update(ran=True, equal=equal, ops=hunt.ops, lines=[part.first, part.last] if isinstance(part, Section) else None, births=births)
 
     def _run(self, way: Any, part: Any, kind: str, loss: Any, batch: Any, models: list[Any], torch: Any) -> tuple[Any, Any, Any]:
