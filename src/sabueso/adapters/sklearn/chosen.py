@@ -33,7 +33,7 @@ def look(hooks: Any, fit: Fit, call: Any) -> None:
         return
     for name, whole, y in _wholes(source.rows, mine.width, rows, fit.y):
         table = table_of(whole)
-        at = _places(table, mine, rows) if table is not None and table.numeric.all() else None
+        at = places(table, mine, rows) if table is not None and table.numeric.all() else None
         if at is None:
             continue
         values = table.floats()  # type: ignore[union-attr]
@@ -76,7 +76,7 @@ def _wholes(rows: int, width: int, at: np.ndarray, y: np.ndarray) -> list[tuple[
     return [(n, v, labels) for n, v in wide[:3]] if labels is not None else []
 
 
-def _places(table: Any, mine: Any, rows: np.ndarray) -> np.ndarray | None:
+def places(table: Any, mine: Any, rows: np.ndarray) -> np.ndarray | None:
     """The whole's column for each chosen one."""
     some = np.unique(np.linspace(0, len(rows) - 1, 8).astype(int))
     theirs, held = table.take(rows[some]).codes, mine.take(some).codes

@@ -16,7 +16,7 @@ from ...capture.lineage import choices, hand_folds, sight, uses
 from ...capture.lineage.registry import Known, note_labels
 from ...capture.lineage.uses import Fit, Learner
 from ...capture.recorder import Recorder, guarded
-from . import chosen, copies, entities, grouping, imbalance, learning, overlaps, pairing
+from . import chosen, copies, entities, grouping, imbalance, learning, overlaps, pairing, ranked
 
 FITS = ("fit", "fit_transform", "fit_predict", "partial_fit", "fit_resample")
 ANSWERS = ("predict", "predict_proba", "predict_log_proba", "decision_function", "score")
@@ -129,6 +129,7 @@ class Estimators:
             fit.extra["label"] = getattr(call.y, "name", None)
             pairing.rows_in_step(self, fit, call, method == "partial_fit")
             pairing.inputs_tell(self, fit, call)
+            ranked.note(self, fit, owner)
             imbalance.look(self, fit, call, kwargs)
 
     def _transformed(self, call: Call, result: Any) -> None:
@@ -192,5 +193,6 @@ class Estimators:
                 grouping.look(self, fit, call)
                 entities.look(self, fit, call)
                 chosen.look(self, fit, call)
+                ranked.look(self, fit, call)
                 copies.look(self, fit, call, pairing.labels_in_sight)
                 overlaps.look(self, fit, call)

@@ -61,7 +61,7 @@ def selection_before_split(row_use: list[Fact], *, counterfactual: list[Fact] | 
     ------------
     A selection by hand is seen only where it went by correlation and the table that it chose from is still at hand.
     """
-    yield from (_by_hand(f) for f in (chosen or ())[:1])
+    yield from (_by_model(f) if "by" in f.value else _by_hand(f) for f in (chosen or ())[:1])
     for pair, learner in row_uses.leaking(row_use):
         if not learner["supervised"] or not (learner["selects"] or learner.get("selector")):
             continue
@@ -91,4 +91,16 @@ def _by_hand(fact: Fact) -> Finding:
                   ("least correlation of a chosen column, over the training rows", fact["least_train"], None),
                   ("best of the others, over the training rows", fact["best_left_train"], f"<= {fact['least_train']}")],
         remedy="Choose the columns by the training rows only, after the split.", confidence=0.95, verified="fact",
+    )  # fmt: skip
+
+
+def _by_model(fact: Fact) -> Finding:
+    """The first columns of a model that saw all rows, taken by the person's own code."""
+    return Finding(
+        says=f"The {fact['kept']} inputs of {fact['model']} are those that {fact['by']} gave most weight among {fact['columns']} columns, and it was fitted "
+             f"with the answers of {fact['hits']} of the {fact['judged']} judged rows.",
+        place=fact.place,
+        evidence=[("rows judged that chose the inputs", fact["hits"], 0), ("rows judged", fact["judged"], None), ("columns chosen", fact["kept"], None),
+                  ("columns to choose from", fact["columns"], None), ("share of the chosen that come first by its weights", fact["share"], None)],
+        remedy=f"Fit {fact['by']} on the training rows only, after the split, and choose by that.", confidence=0.92, verified="fact",
     )  # fmt: skip
