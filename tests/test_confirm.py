@@ -189,6 +189,9 @@ def finite(change: Change) -> None:
     net = nn.Linear(3, 1)
     net.weight.data[0, 1] = float("inf")
     assert net(torch.tensor([[1.0, float("nan"), 2.0]])).isfinite().all()
+    x, y = noise()
+    y[3], x[5, 1] = -np.inf, np.inf
+    assert np.isfinite(LinearRegression().fit(pd.DataFrame(x), y).coef_).all()
 
 
 def train_mode(change: Change) -> None:

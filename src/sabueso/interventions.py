@@ -44,7 +44,9 @@ ALL = (
     Intervention("all parameters trained", "every parameter of the model is trained by its optimizer", FAR),
     Intervention("argument kept off the edge", "logarithms, roots and quotients at that line get no argument at which they have no value"),
     Intervention("inputs standardised", "the model's first input gets mean 0 and deviation 1, by its first batch", FAR),
-    Intervention("inputs made finite", "NaN and infinities in the model's inputs and first weights become 0", GAIN),
+    Intervention(
+        "inputs made finite", "NaN and infinities in the model's inputs and first weights become 0; no estimator is fitted on rows that hold them", GAIN
+    ),
     Intervention("targets standardised", "the targets of a loss of numbers get mean 0 and deviation 1, by their first batch", GAIN, True),
     Intervention("targets within 0 and 1", "the targets of a binary cross-entropy are divided by the largest of the first batch", GAIN, True),
     Intervention("training mode", "the model is in training mode wherever gradients are on", GAIN),

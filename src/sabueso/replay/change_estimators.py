@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from .same_rows import columns_of, found_in, keys_of, put_back, take
+from .same_rows import columns_of, found_in, keys_of, plain, put_back, take
 
 FITS, ANSWERS = ("fit",), ("predict", "predict_proba", "predict_log_proba", "decision_function", "score")
 METHODS = (*FITS, *ANSWERS, "transform", "fit_transform", "fit_resample")
@@ -258,6 +258,24 @@ def key_of(table: Any, column: str) -> str | None:
     return min(found, key=found.__getitem__, default=None)  # type: ignore[arg-type]
 
 
+class FiniteRows(Remedy):
+    """No model is fitted on rows whose answer is NaN or infinite, or that hold an infinite number."""
+
+    def met(self, name: str, call: Any, owner: Any, x: Any, more: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        y = more[0] if more else kwargs.get("y")
+        if name not in FITS or y is None or not hasattr(x, "shape"):
+            return call(x, *more, **kwargs)
+        values, answers = plain(x), np.asarray(y)
+        left = np.isfinite(answers.astype(float)).reshape(len(answers), -1).all(axis=1) if answers.dtype.kind in "biuf" else np.ones(len(answers), bool)
+        if values.dtype.kind in "biuf":
+            left &= ~np.isinf(values.astype(float)).any(axis=1)
+        if left.all() or left.sum() < 2:
+            return call(x, *more, **kwargs)
+        self.change.applied()
+        rows = np.flatnonzero(left)
+        return call(take(x, rows), take(y, rows), *more[1:], **{k: v for k, v in kwargs.items() if k not in ("y", "sample_weight")})
+
+
 class WithoutColumn(Remedy):
     """That column has one value for every row that a model is given."""
 
@@ -282,6 +300,7 @@ class WithoutColumn(Remedy):
 CHANGES: dict[str, type[Remedy]] = {
     "judged rows left out of the fit": JudgedLeftOut, "transformers refitted on the training rows": Refitted, "column left out": WithoutColumn,
     "resampled within the training rows": ResampledWithin, "encoded within the training rows": EncodedWithin,
+    "inputs made finite": FiniteRows,
 }  # fmt: skip
 
 

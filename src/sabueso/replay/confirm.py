@@ -79,7 +79,14 @@ def measured(was: Run, now: Run, rescales: bool = False) -> tuple[str, Any, Any,
         return "how the program ended", was.meta.get("outcome"), "failed", False
     compared = [
         c
-        for c in (losses(was, now, rescales), None if rescales else evaluations(was, now), metrics(was, now), folds(was, now), logged(was, now))
+        for c in (
+            losses(was, now, rescales),
+            None if rescales else evaluations(was, now),
+            metrics(was, now),
+            folds(was, now),
+            metrics(was, now, ("inner",)),
+            logged(was, now),
+        )
         if c is not None
     ]
     for c in compared:
@@ -122,16 +129,18 @@ def evaluations(was: Run, now: Run) -> tuple[str, Any, Any, bool] | None:
     return None
 
 
-def metrics(was: Run, now: Run) -> tuple[str, Any, Any, bool] | None:
-    """The last metric that both told."""
+def metrics(was: Run, now: Run, via: tuple[str, ...] = ("call",)) -> tuple[str, Any, Any, bool] | None:
+    """The last metric that both told: by the person's own call, or within `score`."""
     told = []
     for run in (was, now):
-        facts = [f for f in run.facts("metric") if f.get("values")]
+        facts = [f for f in run.facts("metric") if f.get("values") and f.get("via", "call") in via]
         value = facts[-1]["values"][-1] if facts else None
         told.append((facts[-1]["metric"], float(value[-1] if isinstance(value, list) else value)) if facts else None)
     if told[0] is None or told[1] is None or told[0][0] != told[1][0]:
         return None
     (name, before), (_, after) = told
+    if not np.isfinite(before):
+        return None
     return name, before, after, bool(after > before + GAINED if larger_is_better(name) else after < BETTER * before)
 
 
@@ -162,7 +171,7 @@ def is_validation(tag: str) -> bool:
 
 def scored(was: Run, now: Run) -> tuple[str, Any, Any, bool | None]:
     """(what, before, after, is the score that the fault gave away lost?) of the last metric, or of the folds; None where there is none."""
-    told = metrics(was, now) or folds(was, now)
+    told = metrics(was, now) or folds(was, now) or metrics(was, now, ("inner",))
     if told is None:
         return "", None, None, None
     what, before, after, _ = told
