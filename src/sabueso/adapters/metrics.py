@@ -15,6 +15,7 @@ from ..capture.calling import caller, direct
 from ..capture.flow import Flow
 from ..capture.origin import user_line
 from ..capture.outputs import plain
+from ..capture.parts_judged import Parts
 from ..capture.recorder import Recorder, guarded
 from ..capture.scores import LABELS, NUMBERS, SCORES, Site
 
@@ -29,6 +30,7 @@ class Metrics:
     def __init__(self, recorder: Recorder) -> None:
         self.recorder, self.flow, self.patches = recorder, Flow.of(recorder), Patches()
         self.sites: dict[Any, Site] = recorder.shared.setdefault("metric_sites", {})
+        self.parts = Parts(recorder)
         self.pending: tuple[str, Any] | None = None  # (metric, truth) of the scorer that is at work
         recorder.at_exit(self.finish)
 
@@ -73,6 +75,8 @@ class Metrics:
             self.flow.truth(of_answer, a)
             self.codes(of_answer, true)
             site.by_classifier = site.by_classifier or of_answer.classifier
+        elif of_answer is None and site.metric in SCORES:
+            self.parts.judged(self.flow, a, b, answered)
         site.provenance(of_true, of_answer, a, b, self.flow.outputs)
 
     def codes(self, of_answer: Any, true: Any) -> None:

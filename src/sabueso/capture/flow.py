@@ -118,7 +118,7 @@ class Flow:
 
     def _target(self, y: Any) -> Reference | None:
         got = columns(y) if y is not None else None
-        return reference("target", 0, got[0]) if got else None
+        return reference(str(getattr(y, "name", None) or "target"), 0, got[0]) if got else None
 
     def batch(self, owner: Any, x: Any, target: Any = None) -> None:
         """A training batch of a network: its rows join the sketch."""
@@ -282,6 +282,8 @@ class Flow:
 
     def finish(self) -> None:
         """One fact a stream."""
+        for call in self.recorder.shared.get("before_told", ()):
+            call()
         for stream in self.streams.values():
             told = self.told(stream)
             if told is not None:

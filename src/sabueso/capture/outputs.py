@@ -120,6 +120,10 @@ class Outputs:
                     return output
         return None
 
+    def longer(self, rows: int, back: int = 8) -> list[Output]:
+        """The last few answers that have more rows."""
+        return [o for o in islice(reversed(self._held.values()), back) if len(o.values) > rows]
+
     def last(self, rows: int, back: int = 4) -> Output | None:
         """One of the last few answers that has so many rows."""
         return next((o for o in islice(reversed(self._held.values()), back) if len(o.values) == rows), None)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .columns import ROWS, Reference, split
+from .scores import auc
 
 MOST = 50_000
 CLEAR = 4.8  # standard errors: errors are heavy-tailed, and a change of a part of the rows is weak
@@ -56,6 +57,8 @@ class Truth:
         if signed is not None:
             told["change"] |= {"bias_before": float(signed[~after].mean()), "bias_after": float(signed[after].mean()),
                                "r2_before": _r2(true[~after], answered[~after]), "r2_after": _r2(true[after], answered[after])}  # fmt: skip
+        if signed is not None and set(np.unique(true[:5000]).tolist()) == {0, 1}:
+            told["change"]["ranked"] = [auc(true[~after], answered[~after]), auc(true[after], answered[after])]
         if columns and len(columns[0]) > at.max():
             lost = signed if signed is not None else _difference(true, answered)
             told["change"]["explains"] = _explains(columns, [r.name for r in learnt], at, lost, after)

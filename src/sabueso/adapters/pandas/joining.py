@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...capture import matching, summarise, tables
+from ...capture import matching, parts_judged, summarise, tables
 from ...capture.around import Patches
 from ...capture.recorder import Recorder, guarded
 
@@ -20,8 +20,9 @@ def install(recorder: Recorder, patches: Patches) -> None:
     patches.around(pandas, "merge", after=joined)
     patches.around(sys.modules["pandas.core.reshape.merge"], "merge", after=joined)
     reduced = safe(_reduced(recorder))
-    for owner, name in ((pandas.DataFrame, "drop_duplicates"), (pandas.DataFrame, "_getitem_bool_array"), (pandas.DataFrame, "groupby")):
+    for owner, name in ((pandas.DataFrame, "drop_duplicates"), (pandas.DataFrame, "_getitem_bool_array")):
         patches.around(owner, name, after=reduced)
+    patches.around(pandas.DataFrame, "groupby", safe(_grouped(recorder)), reduced)
     patches.around(pandas.Series, "map", after=safe(_mapped(recorder, pandas)))
 
 
@@ -65,6 +66,14 @@ def _side(frame: Any, on: Any, index: bool) -> tuple[list[str], list[np.ndarray]
     if not all(isinstance(c, (str, int)) and list(frame.columns).count(c) == 1 for c in listed):
         return None
     return [str(c) for c in listed], [summarise.values(frame[c]) for c in listed]
+
+
+def _grouped(recorder: Recorder) -> Any:
+    def grouped(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        if args and recorder.wants("inputs"):
+            parts_judged.table(recorder, args[0])
+
+    return grouped
 
 
 def _reduced(recorder: Recorder) -> Any:

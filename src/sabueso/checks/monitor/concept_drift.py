@@ -29,7 +29,8 @@ def concept_drift(
     Evidence
     --------
     The mean error before and after the row, and how much of the error's variance the column explains (chance taken off): after at least a
-    quarter more than before. Spoken where the error grows by half and the column's own distribution has not moved.
+    quarter more than before. Spoken where the error grows by half and the column's own distribution has not moved. Or the area under the ROC curve
+    of two classes, clearly above a half before (0.65) and clearly below it after: the order of the scores has turned round.
 
     Remedy
     ------
@@ -74,6 +75,9 @@ def concept_drift(
         change = (fact.get("truth") or {}).get("change")
         if not change or change["from"] == 0 or change["to"] - change["from"] < least or change["from"] < least:
             continue
+        if turned(fact, change):
+            yield _turned(fact, change)
+            continue
         if change["error_after"] < worse * change["error_before"]:
             continue
         moved = {c["name"]: max((moved_by(c, s).effect for s in segments(c)), default=0.0) for c in fact["columns"] if c["kind"] == "number"}
@@ -94,5 +98,27 @@ def _finding(fact: Fact, change: dict[str, Any], best: dict[str, Any]) -> Findin
                   ("mean error after", shown(change["error_after"]), shown(change["error_before"])),
                   (f"share of the error's variance that {name} explains before", round(best["before"], 3), None),
                   (f"share of the error's variance that {name} explains after", round(best["after"], 3), round(best["before"], 3))],
+        remedy=f"fit again on rows from row {change['row']} on (or with what changed then as an input)", confidence=0.9, verified="fact",
+    )  # fmt: skip
+
+
+def turned(fact: Fact, change: dict[str, Any], well: float = 0.65, clear: float = 5.0) -> bool:
+    """Do scores that put the classes in order before put them in the other order after, while no input has moved?"""
+    before, after = change.get("ranked") or (None, None)
+    rows = change["to"] - change["from"]
+    if before is None or after is None or before < well or 0.5 - after < clear * 0.6 / rows**0.5:
+        return False
+    return all(moved_by(c, s).effect < 0.3 for c in fact["columns"] if c["kind"] == "number" and "cur_counts" in c for s in segments(c))
+
+
+def _turned(fact: Fact, change: dict[str, Any]) -> Finding:
+    before, after = change["ranked"]
+    name = next((e["column"] for e in change.get("explains") or [] if e["after"] - e["before"] >= 0.05), None)
+    return Finding(
+        says=f"from row {change['row']} on (the {change['from'] + 1}th that {fact['model']} judged) its scores put the classes in the wrong order, though "
+        f"its inputs are as before{f': what {name} means for the answer has changed' if name else ''}",
+        place=fact.place.but(column=name, row=change["rows"], stage="monitor"),
+        evidence=[("area under the ROC curve before", round(before, 3), None), ("area under the ROC curve after", round(after, 3), round(before, 3)),
+                  ("rows since", change["to"] - change["from"], None)],
         remedy=f"fit again on rows from row {change['row']} on (or with what changed then as an input)", confidence=0.9, verified="fact",
     )  # fmt: skip
