@@ -43,14 +43,14 @@ def look(hooks: Any, fit: Fit, call: Any) -> None:
         return
     between = between_of(judged.ids, ordered)
     part = sight.cut_at(call.x, judged.ids - judged.source.base)
-    file, line = (part["file"], part["line"]) if part else _split_at(hooks.lineage, unique(judged)) or place(call.origin)
+    file, line = (part["file"], part["line"]) if part else split_at(hooks.lineage, unique(judged)) or place(call.origin)
     rows = np.sort(judged.ids[between] - judged.source.base)
     told = {"model": fit.name, "rows": judged.rows, "between": int(between.sum()), "step": step, "width": width,
             "row_numbers": rows[rows >= 0][:50].tolist() if judged.source.as_read else []}  # fmt: skip
     recorder.fact("windows_shared", told, stage="preprocess", estimator=fit.name, file=file or "", line=line)
 
 
-def _split_at(lineage: Any, rows: np.ndarray) -> list[Any] | None:
+def split_at(lineage: Any, rows: np.ndarray) -> list[Any] | None:
     """Where a split gave these rows for one of its parts."""
     return next((place(at) for *parts, at in lineage.parts.get("splits", ()) if any(np.array_equal(unique(p), rows) for p in parts)), None)
 

@@ -115,6 +115,6 @@ def _noisy(fact: Fact) -> Finding:
         place=fact.place.but(row=fact["row_numbers"] or None, stage="preprocess"),
         evidence=[("judged rows with a near copy in training, share", fact["share"], 0.0),
                   ("of these with the copy's very label, share", fact["same"], None),
-                  ("distance of the copy by that of the tenth nearest training row", fact["ratio"], "about 0.5")],
+                  ("distance of the copy by that of the 24th nearest training row", fact["ratio"], "about 0.5")],
         remedy="Split first; make the noisy copies of the training part only.", confidence=0.88, verified="fact",
     )  # fmt: skip
