@@ -31,6 +31,7 @@ WAKES = {
     "seeding": ("sklearn.model_selection._split",),
     "metrics": ("sklearn.metrics",),
     "lightgbm_calls": ("lightgbm",),
+    "lightning_log": ("lightning.pytorch.core.module", "pytorch_lightning.core.module"),
     "factorized": ("pandas",),
     "reductions": ("numpy",),
     "searches": ("sklearn.model_selection",),

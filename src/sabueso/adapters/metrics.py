@@ -7,8 +7,11 @@ where a score is asked for, the answer where the truth belongs), and whether the
 from __future__ import annotations
 
 import sys
+from collections import deque
 from collections.abc import Callable
 from typing import Any
+
+import numpy as np
 
 from ..capture.around import Patches
 from ..capture.calling import caller, direct
@@ -40,7 +43,7 @@ class Metrics:
         key = (metric, via, file, line)
         site = self.sites.get(key)
         if site is None and len(self.sites) < MOST_SITES:
-            site = self.sites[key] = Site(metric, via, file, line)
+            site = self.sites[key] = Site(metric, via, file, line, logged=self.recorder.shared.setdefault("averaged_values", deque(maxlen=64)))
         return site
 
     def called(self, metric: str) -> Callable[..., None]:
@@ -77,6 +80,8 @@ class Metrics:
             site.by_classifier = site.by_classifier or of_answer.classifier
         elif of_answer is None and site.metric in SCORES:
             self.parts.judged(self.flow, a, b, answered)
+        if of_answer is None and site.clipped is None and site.metric in SCORES:
+            site.clipped = clipped(self.flow.outputs.last(len(b)), b)
         site.provenance(of_true, of_answer, a, b, self.flow.outputs)
 
     def codes(self, of_answer: Any, true: Any) -> None:
@@ -116,6 +121,18 @@ class Metrics:
         for site in self.sites.values():
             told = {**site.told(), "clusters": clusters and not site.by_classifier}
             self.recorder.fact("metric", told, stage="evaluate", estimator=site.metric, file=site.file or "", line=site.line)
+
+
+def clipped(output: Any, scores: Any) -> dict[str, Any] | None:
+    """Are the scores a model's raw output cut off at 0 and 1?"""
+    values = output.values.reshape(len(output.values), -1) if output is not None and output.values.dtype.kind == "f" else None
+    if values is None or values.shape[1] != 1 or scores.ndim != 1 or scores.dtype.kind != "f":
+        return None
+    raw = values[:, 0].astype(float)
+    outside = (raw < 0) | (raw > 1)
+    if outside.mean() < 0.05 or not np.allclose(np.clip(raw, 0, 1), scores, atol=1e-6):
+        return None
+    return {"model": output.model, "outside": round(float(outside.mean()), 3), "low": round(float(raw.min()), 3), "high": round(float(raw.max()), 3)}
 
 
 def _two(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .gathering import Gathered, gathered
+from .gathering import Gathered, gathered, logged_as
 from .outputs import Outputs
 
 LABELS = ("accuracy_score", "balanced_accuracy_score", "f1_score", "fbeta_score", "precision_score", "recall_score", "jaccard_score",
@@ -47,6 +47,8 @@ class Site:
     swapped: dict[str, Any] | None = None
     ranked: dict[str, Any] | None = None
     by_classifier: bool = False
+    clipped: dict[str, Any] | None = None
+    logged: Any = ()  # (name, value) of what a trainer was last given to average
     answers: int = 0  # calls whose second argument is a model's answer
 
     def see(self, true: np.ndarray, answered: np.ndarray, result: Any, frame: Any, step: int | None, settings: dict[str, Any]) -> None:
@@ -56,8 +58,8 @@ class Site:
             return
         value = float(result) if isinstance(result, (float, int, np.floating, np.integer)) else float("nan")
         if frame is not None and value == value and 4 <= self.calls and (self.calls <= 64 or self.calls % 8 == 0):
-            found = gathered(frame, self.values, self.sizes)
-            if found is not None and len(self.passes) < 200:
+            found = gathered(frame, self.values, self.sizes) or logged_as(self.logged, self.values)
+            if found is not None and len(self.passes) < 200 and not (self.logged and any(p.name == found.name for p in self.passes.values())):
                 self.passes[found.start] = found
         self.values.append(value)
         self.sizes.append(len(true))
@@ -111,7 +113,7 @@ class Site:
         value: dict[str, Any] = {"metric": self.metric, "via": self.via, "calls": self.calls, "values": self.values[:300],
                   "sizes": self.sizes[:300],
                                  "settings": self.settings, "hard": self.hard, "swapped": self.swapped,
-                                 "ranked": self.ranked, "answers": self.answers}  # fmt: skip
+                                 "ranked": self.ranked, "clipped": self.clipped, "answers": self.answers}  # fmt: skip
         if self.counts:
             value["last"] = self.pooled(len(self.counts) - 1)
             value["pooled"] = self.pooled()
@@ -148,8 +150,20 @@ class Site:
         if len(self.sums) >= last:
             told["sums"] = [float(x) for x in np.sum(self.sums[first:last], axis=0)]
         if len(self.pool) >= last:
-            told["auc"] = auc(*(np.concatenate([p[i] for p in self.pool[first:last]]) for i in (0, 1)))
+            true, scores = (np.concatenate([p[i] for p in self.pool[first:last]]) for i in (0, 1))
+            told |= {"auc": auc(true, scores), "average_precision": average_precision(true, scores)}
         return told
+
+
+def average_precision(true: np.ndarray, scores: np.ndarray) -> float | None:
+    """Mean of the precision at each threshold, weighted by the recall that it adds; None without both of two classes."""
+    classes = np.unique(true)
+    if len(classes) != 2:
+        return None
+    order = np.argsort(-scores, kind="stable")
+    hits, ends = np.cumsum(true[order] == classes[1]), np.append(np.flatnonzero(np.diff(scores[order])), len(order) - 1)
+    recall = hits[ends] / hits[-1]
+    return float(((recall - np.append(0, recall[:-1])) * hits[ends] / (ends + 1)).sum())
 
 
 def ranked(true: np.ndarray, answered: np.ndarray, counts: Counter[tuple[str, str]] | None, outputs: Outputs) -> dict[str, Any] | None:

@@ -99,6 +99,8 @@ def _whole(m: Fact, g: dict[str, Any]) -> float | None:
     """The metric of all rows of the pass together."""
     if m["metric"] == "roc_auc_score":
         return g.get("auc")
+    if m["metric"] == "average_precision_score":
+        return g.get("average_precision")
     if m["metric"] in ("r2_score", "root_mean_squared_error") and g.get("sums"):
         n, y, yy, squares, _ = g["sums"]
         total = yy - y * y / n if n else 0.0

@@ -64,6 +64,8 @@ def metric_inputs(metric: list[Fact] = None, hand_broadcast: list[Fact] = None, 
     for m in metric or []:
         if m.get("hard"):
             yield _hard(m)
+        elif m.get("clipped"):
+            yield _clipped(m)
         elif m.get("swapped"):
             found = _swapped(m, off)
             if found is not None:
@@ -89,6 +91,17 @@ def _hard(m: Fact) -> Finding:
         evidence=[("distinct values of the scores", hard["distinct"], "about as many as rows"),
                   (name, [round(v, 4) for v in m["values"][:5]], "of scores")],
         remedy=f"give {name} the scores: predict_proba(X)[:, 1] or decision_function(X)", confidence=0.95, verified="fact",
+    )  # fmt: skip
+
+
+def _clipped(m: Fact) -> Finding:
+    cut, name = m["clipped"], m["metric"]
+    return Finding(
+        says=f"{name} is given the raw output of {cut['model']} cut off at 0 and 1, and no probabilities: {cut['outside']:.0%} of it lay outside",
+        place=m.place.but(tensor="y_score"),
+        evidence=[("range of the raw output", [cut["low"], cut["high"]], "0 to 1"), ("share that was cut off", cut["outside"], 0),
+                  (name, [round(v, 4) for v in m["values"][:5]], "of probabilities")],
+        remedy="make probabilities of the logits by sigmoid (softmax for several classes), and not by clamp", confidence=0.93, verified="fact",
     )  # fmt: skip
 
 
