@@ -85,6 +85,12 @@ def helped(experiment: Iterable[Fact] | None, *names: str) -> Fact | None:
     return next((e for e in on_copy(experiment, *names) if e["helps"]), None)
 
 
+def turned(experiment: list[Fact], up: float = 1.02, down: float = 0.99) -> bool:
+    """Did the very same first steps make the loss worse as they were, and better with a smaller rate?"""
+    tried = helped(experiment, *LOWER_RATES)
+    return tried is not None and tried["before"] > up * tried["began"] and tried["after"] < down * tried["began"]
+
+
 def proof(tried: Fact | None) -> dict[str, Any] | None:
     """A finding's verification by an experiment."""
     return {k: tried[k] for k in ("how", "before", "after")} if tried is not None else None

@@ -11,7 +11,7 @@ from ...catalogue import check
 from ...divergence import diverging, growing
 from ...events import Fact, Series
 from ...findings import Finding
-from ...interventions import LOWER_RATES, helped, on_copy, proof
+from ...interventions import LOWER_RATES, helped, on_copy, proof, turned
 from ...learning import Training, first_rate, harm, matrices, rate_of_steps, trainings, within
 
 RECURRENT = ("RNN", "LSTM", "GRU")
@@ -121,12 +121,6 @@ def early_updates(update_ratio: list[Series], began: Fact) -> list[float]:
             for at, value in zip(s.steps[:4].tolist(), s.values[:4].tolist(), strict=True):
                 steps.setdefault(at, []).append(value if np.isfinite(value) else np.inf)
     return [float(np.median(v)) for _, v in sorted(steps.items())[:4]]
-
-
-def turned(experiment: list[Fact], up: float = 1.02, down: float = 0.99) -> bool:
-    """Did the very same first steps make the loss worse as they were, and better with a smaller rate?"""
-    tried = helped(experiment, *LOWER_RATES)
-    return tried is not None and tried["before"] > up * tried["began"] and tried["after"] < down * tried["began"]
 
 
 def highest(training: Training, finite: bool = False) -> float:
