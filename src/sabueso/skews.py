@@ -124,6 +124,21 @@ def served_otherwise(fact: Fact) -> Finding | None:
     )  # fmt: skip
 
 
+def foreign_scale(fact: Fact) -> Finding:
+    """A stored model with a stored scaler that is of another table than its fit, of a fact `scale_foreign`."""
+    name, own, stored = fact["column"], [shown(v) for v in fact["own"]], [shown(v) for v in fact["stored"]]
+    return Finding(
+        says=f"the stored means and spreads are not those of the fit: the stored coefficients are those of a fit to {fact['label']} of a table at hand "
+             f"once its columns are standardised by its own (mean of {name} {own[0]}, spread {own[1]}), and not by the stored ones ({stored[0]}, {stored[1]})",
+        place=fact.place.but(column=fact["columns"], stage="deploy"),
+        evidence=[("mean of residual times input, at most, by the table's own means and spreads", fact["balance"], "0 for the rows of the fit"),
+                  ("the same by the stored ones", fact["balance_stored"], fact["balance"]), (f"mean and spread of {name} as stored", stored, own),
+                  ("rows", fact["rows"], None)],
+        remedy="store the scaler with the coefficients, in one file and by one program", confidence=0.95, verified="fact",
+        covers=("covariate-drift", "unit-change", "label-drift"),
+    )  # fmt: skip
+
+
 BETWEEN = {
     "turned": "it is {steps} off (of {period})", "recoded": "each of its {values} values stands for another one",
     "scaled": "it is {slope} times as large, plus {start}", "bent": "it is a power, a logarithm or the like of what it was",

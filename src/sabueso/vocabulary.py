@@ -171,6 +171,7 @@ VOCABULARY: dict[str, Term] = {
     "metric": Term(
         "fact", "", "a metric at one line: values, sizes, confusion or sums by call, which argument is a model's answer, what is averaged", "sklearn"
     ),
+    "scale_foreign": Term("fact", "", "stored means and spreads that are not those behind which a stored linear model was fitted: columns, balance, label"),
     "search": Term("fact", "", "a search over settings: its scoring, each candidate's score and confusion counts over the folds", "sklearn"),
     "moments": Term("fact", "", "stored means and spreads of columns beside those of the table at hand: columns, rows, how (file, a scaler)"),
     "remembered": Term("fact", "", "columns given to a model fitted elsewhere beside its parts: gaps, levels, types, order, ranges", "sklearn"),

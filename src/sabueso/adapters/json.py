@@ -13,7 +13,7 @@ from ..capture.numbering import renumbered
 from ..capture.recorder import Recorder, guarded
 
 LIBRARIES = ("json",)
-PROVIDES = ("label_codes", "moments")
+PROVIDES = ("label_codes", "moments", "scale_foreign")
 MOST = 500  # calls looked at
 
 
@@ -36,6 +36,7 @@ def install(recorder: Recorder) -> Callable[[], None]:
             # NumPy is loaded by then or has no part in the program: moments of columns without it are no business of ours
             if "numpy" in sys.modules:
                 importlib.import_module("sabueso.capture.moments").keep(recorder, result)
+                importlib.import_module("sabueso.capture.stored_scales").of(recorder).keep(result)
 
     if recorder.wants("moments"):
         patches.around(json, "load", None, guard(loaded))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from ...capture import badlines, ordering, spelling, summarise, tables
+from ...capture import badlines, ordering, spelling, stored_scales, summarise, tables
 from ...capture.around import Patches
 from ...capture.recorder import Recorder, guarded
 
@@ -32,5 +32,6 @@ def _read(recorder: Recorder, how: str) -> Any:
         if how in ("read_csv", "read_table") and kwargs.get("on_bad_lines", "error") not in ("error", "warn") or kwargs.get("on_bad_lines") == "warn":
             badlines.look(recorder, origin, result, kwargs)
         ordering.look(recorder, result, name, "as read")
+        stored_scales.of(recorder).met(result)
 
     return read

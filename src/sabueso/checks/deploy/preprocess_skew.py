@@ -9,7 +9,7 @@ from ... import stored_models
 from ...catalogue import check
 from ...events import Fact
 from ...findings import Finding
-from ...skews import in_another_zone, reshaped_column, served_otherwise, step_left_out, turned_column
+from ...skews import foreign_scale, in_another_zone, reshaped_column, served_otherwise, step_left_out, turned_column
 
 
 @check(
@@ -18,7 +18,14 @@ from ...skews import in_another_zone, reshaped_column, served_otherwise, step_le
     leads_to=("covariate-drift", "concept-drift", "label-drift", "fit-before-split", "unscaled-input", "unit-change", "misleading-metric"),
 )
 def preprocess_skew(
-    inputs: list[Fact] = None, remembered: list[Fact] = None, fed_twice: list[Fact] = None, *, strong: float = 0.3, sure: float = 1e-6, same: float = 1e-3
+    inputs: list[Fact] = None,
+    remembered: list[Fact] = None,
+    fed_twice: list[Fact] = None,
+    scale_foreign: list[Fact] = None,
+    *,
+    strong: float = 0.3,
+    sure: float = 1e-6,
+    same: float = 1e-3,
 ) -> Iterator[Finding]:
     """Rows are prepared otherwise where the model is used than where it learnt.
 
@@ -36,6 +43,8 @@ def preprocess_skew(
     Which fit made the rows learnt from and which those fed (by identity of the tables); or the step that makes both agree again: a part of a
     time in another zone, a turn of a cyclic column (p < 1e-6 as it is, > 1e-3 after), a logarithm, a power, a scaling.
     Of rows that are answered offline and by request: a column that is another one by such a rule, row for row, while the others are equal.
+    Of stored means and spreads: the residuals of the stored coefficients are in balance with every input, as those of a fit are, by a table's own
+    means and spreads and not by the stored ones.
 
     Remedy
     ------
@@ -71,6 +80,7 @@ def preprocess_skew(
     ----------
     Breck et al., The ML test score, 2017 (training-serving skew).
     """
+    yield from (foreign_scale(fact) for fact in scale_foreign or [])
     yield from (f for fact in fed_twice or [] if (f := served_otherwise(fact)) is not None)
     yield from (stored_models.step_missing(fact, c) for fact in remembered or [] for c in fact["columns"] if c["kind"] == "beyond" and c["form"])
     for fact in inputs or []:
