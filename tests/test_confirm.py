@@ -77,6 +77,7 @@ def test_verdicts(now: list[float], still: bool, applied: int, word: str) -> Non
         ("learning rate / 10", [5.0, 1.0, 1.0], [5.0, 0.9, 1.0], False, "no difference"),
         ("learning rate / 10", [5.0, 1.0, 1.0], [5.0, 0.9, 0.7], False, "went away"),
         ("learning rate * 10", [5.0, 1.0, 1.0], [5.0, 0.9, 0.7], False, "no difference"),  # so it would do to a healthy training
+        ("layers initialised anew", [5.0, 1.0, 1.0], [5.0, 0.9, 0.6], False, "no difference"),  # other random numbers do as much
         ("weight decay 0", [5.0, 4.0, 4.0], [5.0, 0.9, 0.1], True, "went away"),
         ("weight decay 0", [5.0, 1.0, 0.5], [5.0, 0.9, 0.1], False, "no difference"),  # it learnt well as it was
         ("inputs standardised", [5.0, np.nan, np.nan], [5.0, 0.9, 0.8], True, "went away"),

@@ -44,9 +44,9 @@ def judged(finding: Finding, change: Intervention, was: Run, now: Run, found: li
         return Verdict(WENT if lost else NO_DIFFERENCE if lost is not None else COULD_NOT, change.name, what or "no score was told", before, after)
     what, before, after, better = measured(was, now, change.rescales)
     if change.proof == GAIN:
-        word = WENT if better else NO_DIFFERENCE
+        word = WENT if better and enough(what, before, after) else NO_DIFFERENCE
     elif change.proof == FAR:
-        word = WENT if better and harmed(was) and not (is_loss(what) and np.isfinite(before) and not decisive(before, after)) else NO_DIFFERENCE
+        word = WENT if better and harmed(was) and enough(what, before, after) else NO_DIFFERENCE
     elif change.proof == ABSENCE:
         word = WENT if gone or better else NO_DIFFERENCE
     else:
@@ -62,8 +62,9 @@ def harmed(run: Run) -> bool:
     return bool(np.median(losses.values[-max(1, len(losses) // 5) :]) > HARMED * losses.values[0])
 
 
-def is_loss(what: str) -> bool:
-    return "loss" in what
+def enough(what: str, before: Any, after: Any) -> bool:
+    """Is it more than other random numbers would gain? Asked of a loss that was finite, and bounded below."""
+    return "loss" not in what or not np.isfinite(before) or before < 0 or decisive(before, after)
 
 
 def decisive(before: Any, after: Any) -> bool:
