@@ -105,6 +105,6 @@ def install(watch: Watch) -> None:
         return
     rounding = Rounding(watch)
     watch.parts[PART] = rounding
-    for name in ("half", "bfloat16", "to"):
+    for name in ("half", "bfloat16"):
         watch.around(PART, nn.Module, name, None, rounding.converted)
     watch.around(PART, torch.amp.autocast_mode.autocast, "__init__", None, rounding.autocast)

@@ -76,6 +76,8 @@ class Serving:
     def moved(self, entry: Any, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         if entry is not None:
             self.asked.remove(entry)
+        if (rounding := self.watch.parts.get("rounding")) is not None:  # one function is wrapped once
+            rounding.converted(None, result, args, kwargs)
 
     def logged(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """A log record that names the CPU after a failed move tells of it."""
