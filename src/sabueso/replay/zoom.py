@@ -40,6 +40,17 @@ class Zoom:
             self._streams = Streams()
         return self._streams
 
+    def prepare(self) -> None:
+        """Take a root at 0 apart once, while the first steps are slow anyway: what runs for the first time takes three times as long."""
+        torch = sys.modules["torch"]
+        if self._mode is not None or torch.is_anomaly_enabled() or torch._C._len_torch_dispatch_stack() or torch.is_inference_mode_enabled():
+            return
+        hunt = Hunt(torch)
+        with contextlib.suppress(Exception), torch._C.DisableTorchFunction(), torch.enable_grad():
+            loss = torch.zeros(2, requires_grad=True, device="cpu").square().sum().sqrt()
+            hunt.made_in[loss.grad_fn._sequence_nr()] = (None, None)
+            born(hunt, loss, self._watching(hunt), torch)
+
     def look(self, kind: str, loss: Any, batch: Any, models: list[Any], random: Any, frame: FrameType) -> dict[str, Any]:
         """Replay the step whose backward pass the frame is about to run or has run.
 

@@ -121,6 +121,7 @@ class Sentinel:
         self.several, self.passes = self.passes > 1, 0
         if self.streams is None and (zoom := self.recorder.shared.get("zoom")) is not None:
             self.streams = zoom.streams
+            zoom.prepare()
         self.random = self.streams.snapshot() if self.streams is not None and not self.done else None
 
     # ---- what is done about it
