@@ -20,6 +20,12 @@ def targets(y: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
         yield "the target before its logarithm", np.expm1(y)
 
 
+def rises(column: np.ndarray, y: np.ndarray) -> bool:
+    """Does the target rise with the column by one for one, or by more? On its own means it rises by one, on means that were drawn together by more."""
+    x = column - column.mean()
+    return bool((x * y).sum() >= 0.9 * (x * x).sum() > 0)  # no dot product: BLAS would wake all its threads
+
+
 def may_be(column: np.ndarray) -> bool:
     """Fractions that repeat?"""
     return 3 <= len(np.unique(column)) <= 0.8 * len(column) and bool((column != np.round(column)).mean() > 0.5)

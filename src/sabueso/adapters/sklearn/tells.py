@@ -108,7 +108,7 @@ def target_means(train: Table, y_train: np.ndarray, judged: Table, y_judged: np.
     for what, y in rates.targets(np.concatenate([y_train, y_judged])):
         for j in [j for j in _near(train, y[:n]) if not any(f["position"] == j for f in found)]:
             column = np.concatenate([t.take_column(j).floats()[:, 0] for t in (train, judged)])
-            if not np.isfinite(column).all():
+            if not np.isfinite(column).all() or not rates.rises(column, y):
                 continue
             r = float(np.corrcoef(column[n:], y[n:])[0, 1]) if judged.rows > 2 and column[n:].std() > 0 else float("nan")
             for way, key in (*((w, None) for w in (rates.is_mean, rates.is_drawn)), *((rates.is_drawn, k) for k in keys() if rates.may_be(column))):
