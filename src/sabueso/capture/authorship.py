@@ -13,9 +13,9 @@ MOST_FILES = 30
 MOST_BYTES = 400_000
 
 
-def sources() -> Iterator[tuple[str, ast.Module]]:
-    """(file, syntax tree) of the person's modules, the program itself first."""
-    files = [getattr(sys.modules.get(name), "__file__", None) for name in ["__main__", *list(sys.modules)]]
+def sources(known: tuple[str | None, ...] = ()) -> Iterator[tuple[str, ast.Module]]:
+    """(file, syntax tree) of the person's modules, the program itself first. At exit its module has no file any more: `known` are files of it."""
+    files = [*known] + [getattr(sys.modules.get(name), "__file__", None) for name in ["__main__", *list(sys.modules)]]
     for file in list(dict.fromkeys(os.path.abspath(f) for f in files if f and f.endswith(".py") and is_users(f)))[:MOST_FILES]:
         try:
             if os.path.getsize(file) <= MOST_BYTES:
@@ -76,6 +76,18 @@ def mentions(words: tuple[str, ...]) -> bool:
         if any(w in text for w in words):
             return True
     return False
+
+
+def cast(dtype: str, known: tuple[str | None, ...] = ()) -> tuple[str, int] | None:
+    """The one line where values are cast to a type (`.astype(np.int16)`, `.astype("int16")`); None where there are several or none."""
+    found = []
+    for file, tree in sources(known):
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and called(node) == "astype":
+                given = [*node.args, *(k.value for k in node.keywords)]
+                if any(own(a) == dtype or isinstance(a, ast.Constant) and a.value == dtype for a in given):
+                    found.append((file, node.lineno))
+    return found[0] if len(found) == 1 else None
 
 
 def listing() -> tuple[str, int] | None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from . import authorship
 from .columns import ROWS
 from .recorder import Recorder
 from .streams import Stream, joined
@@ -38,7 +39,14 @@ def look(recorder: Recorder, streams: Iterable[Stream]) -> None:
                     found = between(usual, other) if (usual[0].line, other[0].line) not in told else None
                     if found is not None:
                         told |= {(usual[0].line, other[0].line), (other[0].line, usual[0].line)}
-                        recorder.fact("fed_twice", found, stage="deploy", estimator=other[0].model.cls, file=other[0].file or "", line=other[0].line)
+                        file, line = made(found, other[0]) or (other[0].file, other[0].line)
+                        recorder.fact("fed_twice", found, stage="deploy", estimator=other[0].model.cls, file=file or "", line=line)
+
+
+def made(found: dict[str, Any], stream: Stream) -> tuple[str, int] | None:
+    """Where the program casts numbers to the integers that they went through."""
+    forms = {f"{'' if c['signed'] else 'u'}int{c['bits']}" for c in found["columns"] if c["kind"] == "wrapped"}
+    return authorship.cast(forms.pop(), (stream.file, stream.model.file)) if len(forms) == 1 else None
 
 
 def parts(stream: Stream) -> Iterator[Part]:
