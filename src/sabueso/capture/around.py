@@ -90,16 +90,17 @@ class Patches:
         self._undo: list[tuple[Any, str, Any, bool]] = []
         self._made: list[Any] = []
 
-    def around(self, owner: Any, name: str, before: Callable[..., Any] | None = None, after: Callable[..., Any] | None = None) -> None:
+    def around(self, owner: Any, name: str, before: Callable[..., Any] | None = None, after: Callable[..., Any] | None = None, again: bool = False) -> None:
         """Put `before` and `after` round `owner.name`; nothing if there is no such attribute or these patches have it already.
 
-        What another adapter put there stays within: several may watch one function.
+        What another adapter put there stays within: several may watch one function. `again`: so may several parts of one adapter, of what is
+        the owner's own.
         """
         own = name in vars(owner) if hasattr(owner, "__dict__") else False
         held = vars(owner).get(name) if own else getattr(owner, name, None)
         kind = type(held) if isinstance(held, (staticmethod, classmethod)) else None
         function = held.__func__ if kind else held
-        if function is None or any(function is m for m in self._made) or isinstance(function, type) or not callable(function):
+        if function is None or not (again and own) and any(function is m for m in self._made) or isinstance(function, type) or not callable(function):
             return
         wrapped = Around(function, before, after)
         self._made.append(wrapped)

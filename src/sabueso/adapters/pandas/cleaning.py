@@ -30,7 +30,7 @@ def install(recorder: Recorder, patches: Patches) -> None:
     patches.around(frame, "sort_values", after=safe(_sorted(recorder)))
     for name in ("first", "last", "head", "tail"):
         patches.around(sys.modules["pandas.core.groupby.groupby"].GroupBy, name, before=safe(_picked(recorder, name)))
-    patches.around(frame, "drop_duplicates", before=safe(_kept(recorder)))
+    patches.around(frame, "drop_duplicates", before=safe(_kept(recorder)), again=True)
     for owner in (frame, series):
         for name in ORDERED:
             patches.around(owner, name, after=safe(_order_used(recorder, name)))

@@ -63,6 +63,7 @@ class Watch:
         self.models = ByIdentity()  # the models that were called
         self.schedule: Callable[[int], bool] = dense_early
         self.parts: dict[str, Any] = {}  # what a part wants others to find, by its name
+        self.wrapped: set[tuple[str, int, str]] = set()  # what a part has put its hooks round
         self._undo: list[Callable[[], Any]] = []
         self.ordinary: dict[str, list[tuple[str, Callable[..., Any]]]] = {moment: [] for moment in MOMENTS}  # what is not for sampled steps alone
         self.waiting: dict[str, list[tuple[str, Callable[..., Any]]]] = {moment: [] for moment in MOMENTS}  # what is to run once
@@ -128,8 +129,10 @@ class Watch:
 
     def around(self, part: str, owner: Any, name: str, before: Any = None, after: Any = None, arithmetic: bool = True) -> None:
         """Patches.around with both hooks guarded."""
-        guard = self.guard(part, arithmetic)
-        self.patches.around(owner, name, guard(before) if before else None, guard(after) if after else None)
+        key, guard = (part, id(owner), name), self.guard(part, arithmetic)
+        if key not in self.wrapped:
+            self.wrapped.add(key)
+            self.patches.around(owner, name, guard(before) if before else None, guard(after) if after else None, again=True)
 
     def at_undo(self, call: Callable[[], Any]) -> None:
         """Have `call` run when the adapter is taken out."""
