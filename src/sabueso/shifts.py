@@ -118,6 +118,14 @@ def unit_near(factor: float, name: str = "", within: float = 0.06) -> tuple[floa
     return (best if factor > 1 else 1 / best), UNITS[best]
 
 
+def rare(factor: float, name: str = "") -> bool:
+    """Is it the factor of a pair of units that is neither a power of ten nor common, nor named by the column? Such factors lie densely."""
+    size = max(factor, 1 / factor)
+    return not any(abs(math.log(size / u)) < 1e-6 for u in (*TENS, *COMMON)) and not any(
+        name and name.lower() in text.lower() for u, text in UNITS.items() if abs(math.log(size / u)) < 1e-6
+    )
+
+
 def factor_known(now: float, then: float, spread: float, name: str, clear: float) -> str:
     """The pair of units between two means, where the spread has grown by the same factor; empty for none."""
     factor = now / then

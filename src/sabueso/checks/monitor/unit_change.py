@@ -11,7 +11,7 @@ from ... import comparisons, quality, stored_models
 from ...catalogue import check
 from ...events import Fact
 from ...findings import Finding
-from ...shifts import Rescaled, Segment, drifted, factor_known, harm, rescaled, segments, shown, together, unit_of
+from ...shifts import Rescaled, Segment, drifted, factor_known, harm, rare, rescaled, segments, shown, together, unit_of
 
 LEADS_TO = ("covariate-drift", "saturated-units", "not-learning", "preprocess-skew", "concept-drift", "unscaled-input", "label-drift",
             "misleading-metric")  # fmt: skip
@@ -33,7 +33,7 @@ def unit_change(
     Evidence
     --------
     The medians and the factor between them. All quantiles from 15 to 85 per cent must agree with those of the fit after division by it. Spoken of
-    known factors over 4, of others over 5 where the rows break off sharply, and of smaller known ones where the model's error rises too.
+    known factors over 4 (rare pairs within 20 %), of others over 5 where the rows break off sharply, of smaller known ones where the error rises.
     Remedy
     ------
     Convert the rows named back where they are read.
@@ -125,7 +125,7 @@ def _rescaled(fact: Fact, column: dict[str, Any], inputs: list[Fact], least: int
         if found is None or segment.sharp < 0.4:
             continue
         size = abs(math.log(found.factor))
-        sure = found.unit and (size > math.log(clear) or found.offset)
+        sure = found.unit and (size > math.log(clear) or found.offset) and not (found.misfit > 0.2 and not found.offset and rare(found.factor, column["name"]))
         sharp = segment.what != "all" and size > math.log(5) and found.misfit < 0.25
         hurt = found.unit and found.misfit < 0.15 and together(fact, segment) and harm(fact, inputs, segment) is not None
         if sure or sharp or hurt:
