@@ -18,7 +18,7 @@ LEAST = 4  # rows
 PROBES = 24
 MOST = 60  # names looked at in one frame
 MOST_VECTORS = 12
-WIDEST = 2000  # columns of a table that labels are looked for in, the last ones first
+LAST_COLUMNS = 40  # of a table, where labels stand as a rule
 FORMS = {"difference": lambda a, b: a - b, "square": lambda a, b: (a - b) ** 2, "absolute": lambda a, b: np.abs(a - b),
          "relative": lambda a, b: np.abs(a - b) / np.maximum(np.abs(b), 1e-300)}  # fmt: skip
 
@@ -68,19 +68,29 @@ def labels_of(equal: np.ndarray, frame: FrameType) -> dict[str, Any] | None:
 
 
 def _labels(frame: FrameType, n: int) -> Iterator[tuple[str, np.ndarray]]:
-    """Vectors of so many labels among the frames' variables, lists too, and columns of tables."""
+    """Vectors of so many labels among the frames' variables, lists too, and the last columns of tables."""
     seen: set[int] = set()
     for space in (names_in(frame), frame.f_globals):
         for name, x in list(space.items())[-MOST:]:
-            table = is_frame(x) and len(x) == n and len(x.columns) <= WIDEST
-            for label, column in [(f"{name}[{c!r}]", x[c]) for c in list(x.columns)[::-1]] if table else [(name, x)]:
-                shape = getattr(column, "shape", None) if library(column) else (len(column),) if isinstance(column, list) else None
-                found = plain(column) if shape == (n,) and id(column) not in seen else None
-                seen.add(id(column))
-                if found is None and shape == (n,) and getattr(column, "dtype", None) is not None:
-                    found = np.array([str(v) for v in column.tolist()]) if str(column.dtype) in ("object", "str", "category", "String") else None
-                if found is not None and found.shape == (n,) and len(np.unique(found[:500])) <= 50:
-                    yield label, found
+            if id(x) in seen:
+                continue
+            seen.add(id(x))
+            if is_frame(x) and len(x) == n:
+                columns = ((f"{name}[{c!r}]", x[c]) for c in list(x.columns)[: -LAST_COLUMNS - 1 : -1])
+            else:
+                columns = iter([(name, x)])
+            yield from ((label, found) for label, column in columns if (found := _label_vector(column, n)) is not None)
+
+
+def _label_vector(column: Any, n: int) -> np.ndarray | None:
+    """A vector of n texts or numbers of which there are at most 50; None for anything else."""
+    shape = getattr(column, "shape", None) if library(column) else (len(column),) if isinstance(column, list) else None
+    if shape != (n,):
+        return None
+    found = plain(column)
+    if found is None and str(getattr(column, "dtype", "")) in ("object", "str", "category", "String"):
+        found = np.array([str(v) for v in column.tolist()])
+    return found if found is not None and found.shape == (n,) and len(np.unique(found[:500])) <= 50 else None
 
 
 def counted(true: np.ndarray, answered: np.ndarray) -> list[list[Any]] | None:
