@@ -19,7 +19,7 @@ setup(
     ext_modules=[
         Extension(
             "sabueso._native",
-            sources=[f"src/sabueso/native/{name}.c" for name in ("module", "around", "guard", "log", "reader", "statistics")],
+            sources=[f"src/sabueso/native/{name}.c" for name in ("module", "around", "guard", "log", "reader", "stack", "statistics")],
             depends=["src/sabueso/native/native.h", "src/sabueso/native/statistics.h"],
             extra_compile_args=[] if sys.platform == "win32" else FLAGS,
             optional=True,

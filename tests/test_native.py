@@ -1,5 +1,6 @@
 """The native kernel and its plain twin say the same; random streams come back exactly."""
 
+import gc
 import random
 import threading
 from pathlib import Path
@@ -12,6 +13,7 @@ from sabueso.capture import recorder as recording
 from sabueso.capture.kernel import BAD, NORM, Kernel
 from sabueso.capture.randomness import Streams
 from sabueso.capture.recorder import Recorder, guarded
+from sabueso.capture.standing import frames_of
 from sabueso.store import log as logs
 from sabueso.store.log import Log, block, records
 
@@ -232,3 +234,21 @@ def test_a_guarded_hook_never_fails(tmp_path: Path, native: bool, monkeypatch: p
     assert guard(lambda: 1 / 0)() is None and recorder.off == {"part"}
     inner()
     assert len(seen) == 3, "an adapter that failed is silent"
+
+
+@needs_native
+def test_a_thread_is_met_where_it_stands() -> None:
+    ready, go = threading.Event(), threading.Event()
+
+    def inner() -> None:
+        ready.set()
+        go.wait()
+
+    thread = threading.Thread(target=lambda: inner())
+    thread.start()
+    ready.wait()
+    names = [f.f_code.co_name for f in frames_of(thread.ident or 0)]
+    go.set()
+    thread.join()
+    assert "inner" in names and names.index("inner") < names.index("<lambda>")
+    assert frames_of(thread.ident or 0) == [] and gc.isenabled()

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 from .operands import is_array, is_tensor, parsed
 from .origin import absolute, is_users, names_in
 from .recorder import Recorder
+from .standing import frames_of
 
 FIRST = 32 << 20  # bytes of growth at which containers are first looked at; then at each 1.5 times as much
 MOST_LOOKS = 12
@@ -143,11 +144,9 @@ def _reachable() -> list[tuple[str, Any]]:
 
 def _roots() -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
-    frame = sys._current_frames().get(threading.main_thread().ident or 0)
-    while frame is not None:
+    for frame in frames_of(threading.main_thread().ident or 0):
         if is_users(frame.f_code.co_filename):
             found.append(names_in(frame))
-        frame = frame.f_back
     found += [dict(vars(m)) for m in list(sys.modules.values()) if is_users(getattr(m, "__file__", None) or "<>")]
     return found
 

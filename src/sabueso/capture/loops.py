@@ -22,7 +22,7 @@ METHODS = frozenset({"sum", "dot", "norm", "mean", "item", "min", "max", "abs", 
 MOST_ELEMENTS = 256  # of one operation: with more, the work inside outweighs the turn
 
 
-def element_loop(frame: FrameType) -> dict[str, Any] | None:
+def element_loop(frame: FrameType, back: FrameType | None) -> dict[str, Any] | None:
     """The innermost loops round a frame's line, if they go element by element over arrays: their lines, lengths and what they read."""
     tree = parsed(frame.f_code.co_filename)
     if tree is None:
@@ -35,7 +35,7 @@ def element_loop(frame: FrameType) -> dict[str, Any] | None:
             break
     if not around:
         return None
-    names = _names(frame)
+    names = _names(frame, back)
     nested = [x for x in around if not isinstance(x, ast.While)]
     for first in range(len(nested)):  # the outermost loop that still is pure element work
         inner = nested[first:]
@@ -196,10 +196,9 @@ def _path_to(tree: ast.AST, line: int) -> list[ast.AST]:
         path.append(node)
 
 
-def _names(frame: FrameType) -> dict[str, Any]:
+def _names(frame: FrameType, back: FrameType | None) -> dict[str, Any]:
     """The names that the frame and the ones that called it for a comprehension see."""
     names = dict(frame.f_globals)
-    back = frame.f_back
     if frame.f_code.co_name in ("<listcomp>", "<genexpr>") and back is not None and back.f_code.co_filename == frame.f_code.co_filename:
         names.update(names_in(back))
     names.update(names_in(frame))

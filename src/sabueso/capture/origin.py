@@ -9,6 +9,8 @@ from inspect import CO_OPTIMIZED
 from types import CodeType, FrameType
 from typing import Any
 
+from .standing import locals_of
+
 OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _paths = {sysconfig.get_paths()[k] for k in ("stdlib", "platstdlib", "purelib", "platlib")} | {os.path.dirname(os.__file__)}
 INSTALLED = tuple(p + os.sep for p in sorted(_paths | {os.path.realpath(p) for p in _paths}))
@@ -56,7 +58,7 @@ def names_in(frame: FrameType) -> dict[str, Any]:
     emptied again, unless the program holds it itself (`locals()`). Proxies (flask.request) are left out: asked for anything, even their
     class, they fail outside of a request.
     """
-    held = frame.f_locals
+    held = locals_of(frame)
     names = {k: v for k, v in held.items() if type(v).__name__ != "LocalProxy"}
     if frame.f_code.co_flags & CO_OPTIMIZED and sys.version_info < (3, 13) and sys.getrefcount(held) <= 3:
         held.clear()

@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import _thread
 import os
-import sys
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Iterator
 from time import perf_counter, sleep
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
@@ -21,6 +19,7 @@ from typing import Any, NamedTuple
 from . import growth, loops
 from .origin import absolute, is_users
 from .recorder import Recorder
+from .standing import frames_of
 
 EVERY = 0.05  # seconds between two looks
 MEMORY_EVERY = 0.5
@@ -111,12 +110,12 @@ class Sampler:
 
     def look(self) -> None:
         """One look at the main thread."""
-        now, frame = self._clock(), sys._current_frames().get(self.main)
+        now, frames = self._clock(), frames_of(self.main)
         spent, self._last_cpu = now - self._last_cpu, now
-        if frame is None:
+        if not frames:
             return
-        marks, users, fed = self._walk(frame)
-        self._stands(frame, users, now)
+        marks, users, fed = self._walk(frames)
+        self._stands(frames, users, now)
         if "import" in marks:
             self.importing += spent
             return
@@ -144,17 +143,18 @@ class Sampler:
         if fed is not None:
             self.lines[fed].fed += spent
         if users:
-            self._ask(frame, users)
+            self._ask(frames, users)
 
-    def _stands(self, frame: FrameType, users: list[Line], cpu: float) -> None:
+    def _stands(self, frames: list[FrameType], users: list[Line], cpu: float) -> None:
         """Tell it when the main thread waits at one place and nothing happens."""
+        frame = frames[0]
         here, now = (tuple(users), frame.f_code, frame.f_lasti), perf_counter()
         where, since, before, after = self._still
         if here != where or cpu - before > 0.1 * (now - since) + 0.05:
             self._still = (here, now, cpu, STALLED)
         elif now - since > after and users:
             self._still = (where, since, before, 2 * after)
-            names = [c for c in (_short(f) for f in _frames(frame)) if c][:8]
+            names = [c for c in map(_short, frames) if c][:8]
             value = {
                 "seconds": round(now - since, 1),
                 "function": frame.f_code.co_qualname,
@@ -163,12 +163,12 @@ class Sampler:
             }
             self.recorder.fact("stalled", value, file=absolute(users[0].code), line=users[0].line)
 
-    def _walk(self, frame: FrameType | None) -> tuple[set[str], list[Line], Line | None]:
+    def _walk(self, frames: list[FrameType]) -> tuple[set[str], list[Line], Line | None]:
         """The kinds of frames on the stack, the person's lines (innermost first), and the outermost line that a loader called."""
         marks: set[str] = set()
         users: dict[Line, None] = {}
         fed, last, leaf = None, None, True
-        while frame is not None:
+        for frame in frames:
             code = frame.f_code
             kind = self._kinds.get(code)
             if kind is None:
@@ -182,21 +182,21 @@ class Sampler:
             elif kind and (kind != "wait" or leaf):
                 marks.add(kind)
             leaf = leaf and kind == "wait"
-            frame = frame.f_back
         return marks, list(users), fed
 
-    def _ask(self, frame: FrameType | None, users: list[Line]) -> None:
+    def _ask(self, frames: list[FrameType], users: list[Line]) -> None:
         """Once a line has taken its time: does it stand in a loop that handles one element at a time?"""
         hot = [x for x in users[:3] if x not in self.loops and self.lines[x].hot and self.asked.get(x.code, 0) < 40]
-        while frame is not None and hot:
+        for frame, back in zip(frames, [*frames[1:], None]):
+            if not hot:
+                return
             here = Line(frame.f_code, frame.f_lineno)
             if here in hot:
                 self.asked[here.code] = self.asked.get(here.code, 0) + 1
-                found = loops.element_loop(frame)
+                found = loops.element_loop(frame, back)
                 if found is not None:
                     self.loops[here] = found
                 hot.remove(here)
-            frame = frame.f_back
 
     def tell(self) -> None:
         """Record what is known so far."""
@@ -218,12 +218,6 @@ class Sampler:
         }  # fmt: skip
         self.recorder.fact("hot_lines", value, file="", line=None)
         self.growth.tell()
-
-
-def _frames(frame: FrameType | None) -> Iterator[FrameType]:
-    while frame is not None:
-        yield frame
-        frame = frame.f_back
 
 
 def _short(frame: FrameType) -> str:

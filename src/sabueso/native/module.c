@@ -37,6 +37,8 @@ static PyObject *gather(PyObject *Py_UNUSED(module), PyObject *places) {
 static PyMethodDef functions[] = {{"peek", peek, METH_VARARGS, "peek(address, size) -> bytes"},
                                   {"poke", poke, METH_VARARGS, "poke(address, bytes)"},
                                   {"gather", gather, METH_O, "gather(((address, size), ..)) -> bytes, 512 at most"},
+                                  {"stack_of", stack_of, METH_O, "stack_of(thread) -> [frame, ..], innermost first, in one go"},
+                                  {"locals_of", locals_of, METH_O, "locals_of(frame) -> its f_locals, without a collection"},
                                   {"put_points", (PyCFunction)(void (*)(void))put_points, METH_FASTCALL,
                                    "put_points(map, at, size, pid, kind, step, [(series, value), ..]) -> where the next record goes\n\n0: no room; -1: another process."},
                                   {NULL, NULL, 0, NULL}};
