@@ -207,6 +207,12 @@ def matrices(initial_weights: Fact) -> set[str]:
     }
 
 
+def drawn_at(parameter: dict[str, Any], otherwise: Place) -> Place:
+    """The line that drew a parameter's first values, as `initial_weights` tells it; `otherwise` where it was not seen."""
+    file, line = parameter.get("drawn_at") or (otherwise.file, otherwise.line)
+    return otherwise.but(file=file, line=line)
+
+
 def rate_of_steps(initial_weights: Fact) -> str:
     """What the size of a step follows: 'gradient' (SGD), 'search' (a line search sets it), or 'rate' (Adam and its kin divide by the gradient's size)."""
     return {"SGD": "gradient", "ASGD": "gradient", "LBFGS": "search"}.get(initial_weights["class"], "rate")

@@ -16,7 +16,7 @@ from .watch import Watch
 
 LIBRARIES = ("torch",)
 PROVIDES = (
-    "train_loss", "learning_rate", "gradient_norm", "optimizer_use", "model", "model_input", "parameters", "zeroed", "mode",
+    "train_loss", "learning_rate", "gradient_norm", "optimizer_use", "model", "model_input", "parameters", "zeroed", "cleared_at", "mode",
     "evaluation", "loss_call", "broadcast", "softmax_dim", "graph_cut", "scheduler", "weights_loaded", "rebuilt",
     "activation", "gradient_nonfinite", "gradient_zeros", "initial_weights", "linear_chain", "norm_rows", "output_mean", "output_nonfinite",
     "output_std", "units_alike", "units_constant", "units_dead", "units_saturated", "update_ratio", "weight_gradient", "weight_norm",

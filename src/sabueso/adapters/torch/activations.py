@@ -121,6 +121,8 @@ class Activations:
         value = {"module": self.label(made.module), "fed_by": self.label(below.module), "op": made.op, "width": below.shape[-1] if below.shape else None,
                  "into": made.shape[-1] if made.shape else None, "from": width_in(below), "classes": [type(below.module).__name__, type(made.module).__name__],
                  "built": [self.watch.parts["modules"].line_of(m) if m is not None else None for m in (below.module, made.module)]}  # fmt: skip
+        held = {id(m) for p in self.watch.parts["modules"].built if isinstance(p, torch.nn.Sequential) for m in p._modules.values()}
+        value["by_hand"] = below.line is not None and below.line.code.co_name == "forward" and not {id(below.module), id(made.module)} & held
         where = below.line.place if below.line else {}
         self.recorder.fact("linear_chain", value, step=self.watch.step, stage="train", module=value["fed_by"], **where)
 

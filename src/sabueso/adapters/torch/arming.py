@@ -53,7 +53,9 @@ class Arming:
         if not self.hooks:
             self.hooks = [
                 torch_module.register_module_forward_pre_hook(lambda module, args: self.pre(module, args)),
-                torch_module.register_module_forward_hook(lambda module, args, result: self.post(module, args, result), always_call=True),
+                torch_module.register_module_forward_hook(
+                    lambda module, args, kwargs, result: self.post(module, args, kwargs, result), with_kwargs=True, always_call=True
+                ),
             ]
         if self.mode is None:
             self.mode, self.thread = Eye(self.trace), threading.get_ident()

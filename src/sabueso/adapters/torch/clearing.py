@@ -15,6 +15,7 @@ from .watch import Watch
 PART = "clearing"
 LOOKED_AT = 6  # parameters of an optimizer
 MOST_FACTS = 24
+MODEL = -1  # zero_grad of a model, whichever
 
 
 class Kept:
@@ -38,7 +39,21 @@ class Clearing:
         self.watch, self.recorder = watch, watch.recorder
         self.steps: Steps = watch.parts["steps"]
         self.kept: dict[int, Kept] = {}
+        self.calls: dict[int, Line | None] = {}  # optimizer's number, or that of models -> the person's line that called its zero_grad first
         self.count = 0
+
+    def clears(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """zero_grad of an optimizer or a model."""
+        held = self.watch.optimizers.get(id(args[0]))
+        if (number := held.number if held is not None else MODEL) not in self.calls and len(self.calls) < MOST_FACTS:
+            self.calls[number] = here()
+
+    def last_words(self) -> None:
+        """Where gradients were cleared, though it may have been too seldom."""
+        for held in self.watch.optimizers.values() if self.count else ():
+            line = self.calls.get(held.number) or self.calls.get(MODEL)
+            if line is not None:
+                self.recorder.fact("cleared_at", {"optimizer": held.number}, stage="train", **line.place)
 
     def of(self, held: Held) -> Kept:
         kept = self.kept.get(held.number)
@@ -142,6 +157,9 @@ def gradients(held: Held) -> dict[int, Any]:
 def install(watch: Watch) -> None:
     """Hang on backward and step."""
     clearing = Clearing(watch)
+    watch.around(PART, torch.optim.Optimizer, "zero_grad", clearing.clears)
+    watch.around(PART, torch.nn.Module, "zero_grad", clearing.clears)
+    watch.recorder.at_exit(watch.guard(PART)(clearing.last_words))
     watch.hang("on_backward", PART, clearing.backward, sampled=True)
     watch.hang("after_backward", PART, clearing.after_backward, sampled=True)
     watch.hang("after_step", PART, clearing.step, sampled=True)

@@ -18,7 +18,7 @@ import torch
 
 from ...capture.randomness import Streams
 from ...interventions import INTERVENTIONS
-from .trace import is_plain, tensors_in
+from .trace import Keyed, is_plain, tensors_in
 from .trials import TRIALS, Kept, Steps
 from .watch import Watch
 
@@ -66,7 +66,7 @@ class Experiment:
         out = next(iter(tensors_in(outputs)), None)
         if out is None or not sum(1 for _ in root.parameters()):
             return
-        if self.given is not None or self.root is not None and self.root is not root:
+        if self.given is not None or self.root is not None and self.root is not root or isinstance(inputs, Keyed):
             self.over = True
             return
         self.root, self.given = root, (inputs, out)

@@ -29,7 +29,8 @@ class Graph:
         self.modules: Modules = watch.parts["modules"]
         self.steps: Steps = watch.parts["steps"]
         self.trace: Trace = watch.parts["trace"]
-        self.initialised: dict[int, tuple[Any, str, Any, bool | None]] = {}  # parameter id -> (reference, initialiser, values, narrows)
+        self.initialised: dict[int, tuple[Any, str, Any, bool | None, Line | None]] = {}  # parameter id -> (reference, initialiser, values, narrows, line)
+        self.registered: dict[int, tuple[Any, Line | None]] = {}  # parameter id -> (reference, line that made it a part of a module)
         self.stepped: dict[int, int] = {}  # parameter id -> optimizer steps while it was held and had a gradient
         self.called: dict[int, Any] = {}  # roots called with gradients since the last turn
         self.reached: set[int] = set()
@@ -59,7 +60,7 @@ class Graph:
 
     def remember(self, tensor: Any, name: str, narrows: bool | None = None) -> None:
         """An initialiser wrote a tensor."""
-        self.initialised[id(tensor)] = (weakref.ref(tensor), name, sample(tensor), narrows)
+        self.initialised[id(tensor)] = (weakref.ref(tensor), name, sample(tensor), narrows, here())
         if self.watch.backwards and not self.watch.armed and not self.watch.evaluating and self.fresh < MOST_FRESH:
             self.fresh += 1
             self.watch.arm()
@@ -235,6 +236,20 @@ class Graph:
                 if row is not None and line is not None:
                     row.setdefault("left", line.told)
 
+    def register(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """A parameter becomes a part of a module."""
+        parameter = args[2] if len(args) > 2 else kwargs.get("param")
+        if parameter is not None and id(parameter) not in self.initialised:
+            self.registered[id(parameter)] = (weakref.ref(parameter), here())
+
+    def drawn_at(self, p: Any) -> Line | None:
+        """The person's line that gave a parameter the values that it has: its initialiser's, or the one that made it where nothing of torch drew them."""
+        known = self.initialised.get(id(p))
+        if known is not None and known[0]() is p:
+            return known[4] if known[2] == sample(p) else None
+        ref, line = self.registered.get(id(p), (None, None))
+        return line if ref is not None and ref() is p else None
+
     def orphans(self, held: Any, own: set[int]) -> int:
         """Parameters that the optimizer holds and no known model has: what is left of replaced layers."""
         everywhere = own | {id(p) for r in self.modules.roots.values() if r.ref() is not None for p in r.ref().parameters()}
@@ -366,6 +381,7 @@ def install(watch: Watch) -> None:
     for name in [n for n in vars(torch.nn.init) if n.endswith("_") and not n.startswith("_") and callable(getattr(torch.nn.init, n))]:
         watch.around(PART, torch.nn.init, name, None, graph.initialise(name))
     watch.around(PART, torch.nn.Module, "requires_grad_", graph.freeze)
+    watch.around(PART, torch.nn.Module, "register_parameter", graph.register)
     watch.hang("on_forward", PART, graph.forward)
     watch.hang("on_backward", PART, graph.backward, sampled=True)
     watch.hang("after_step", PART, graph.step, sampled=True)

@@ -100,7 +100,7 @@ class Keras:
 
     def leave(self, token: Any, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         if token:
-            self.trace.leave(args[0], args[1:], result)
+            self.trace.leave(args[0], args[1:], kwargs, result)
 
     def initialised(self, _: Any, __: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """A variable was drawn by its initialiser."""

@@ -10,13 +10,15 @@ from ...capture.around import Patches
 from .inputs import summary
 from .lines import here, named
 from .modules import Modules
-from .trace import Made, Trace, tensors_in
+from .trace import Made, Trace, is_plain, tensors_in
 from .watch import Watch
 
 PART = "padding"
 TIMES = 4
+MASKS = frozenset({torch.bool, torch.int64, torch.int32, torch.float32})
 KNOWS = frozenset({"masked_fill", "where", "pack_padded_sequence", "gather", "masked_select", "nonzero", "take_along_dim", "masked_scatter", "embedding_bag"})
 RECURRENT = frozenset({"gru", "lstm", "rnn_tanh", "rnn_relu"})
+ATTENDS = frozenset({"softmax", "scaled_dot_product_attention"})
 POOLS = frozenset({"mean", "sum", "avg_pool1d", "adaptive_avg_pool1d", "nanmean"})
 
 
@@ -53,13 +55,27 @@ class Padding:
             if tensor.dim() != 2 or tensor.is_floating_point() or tensor.dtype == torch.bool or tensor.shape[1] < 8:
                 continue
             told, made = summary(tensor), self.trace.of(tensor)
-            if made is not None and told.get("pad_share", 0) > 0.3:
+            if made is not None and 0.3 < told.get("pad_share", 0) < 1:
                 root = self.modules.root_of(root) or root
-                told.update(model=self.modules.label(root), name=self.input_name(root, tensor))
+                told.update(model=self.modules.label(root), name=self.input_name(root, tensor), **self.beside(tensor, inputs))
                 self.found.append((made, told, root))
 
     def input_name(self, root: Any, tensor: Any) -> str | None:
         return named(tensor)
+
+    def beside(self, ids: Any, inputs: Any) -> dict[str, Any]:
+        """Was a mask given beside the padded numbers, and does it say of every place, filling too, that it counts? Where it was made, if seen."""
+        told: dict[str, Any] = {"idle": False, "made": None, "knows": False}
+        for mask in tensors_in(inputs)[:6]:
+            if mask is ids or mask.shape != ids.shape or mask.dtype not in MASKS or not is_plain(mask) or not bool(((mask == 0) | (mask == 1)).all()):
+                continue
+            if bool((mask == 1).all()):
+                made = self.trace.of(mask)
+                lines = [m.line for m in made.ancestors(8) if m.line is not None] if made is not None else []
+                told |= {"idle": True, "made": lines[-1] if lines else None}
+            else:
+                told["knows"] = True
+        return told | {"idle": told["idle"] and not told["knows"]}
 
     def backward(self, tensors: tuple[Any, ...], _: Any) -> None:
         """Does the loss depend on them through something that knows of the filling?"""
@@ -86,13 +102,20 @@ class Padding:
             if any(id(p) in children for p in m.parents):
                 children.add(id(m))
         after = [m for m in after if id(m) in children]
-        masked = any(m.op in KNOWS or m.dtype == torch.bool for m in leads if m.op != "leaf") or any(p.dtype == torch.bool for m in after for p in m.parents)
+        masked = (
+            told["knows"]
+            or not told["idle"]
+            and any(m.op in KNOWS or m.dtype == torch.bool for m in leads if m.op != "leaf")
+            or any(p.dtype == torch.bool for m in after for p in m.parents)
+        )
         width, rows = told["shape"][1], told["shape"][0]
-        pool = next((m for m in after if pools(m, rows, width)), None)
+        pool = next((m for m in after if pools(m, rows, width)), None) or (next((m for m in after if m.op in ATTENDS), None) if told["idle"] else None)
         value = {k: told[k] for k in ("model", "name", "shape", "pad", "pad_share", "padded_rows", "longest", "median_length", "side")}
-        value |= {"masked": masked, "pool": pool.op if pool else None, "filled": self.filled if self.filled and self.filled["width"] == width else None}
+        filled = self.filled if self.filled and self.filled["width"] == width else None
+        value |= {"masked": masked, "idle_mask": told["idle"], "pool": pool.op if pool else None, "filled": filled}
         module = self.modules.label(pool.module) if pool is not None and pool.module is not None else None
-        where = pool.line.place if pool is not None and pool.line is not None else {}
+        line = told["made"] if told["idle"] and told["made"] is not None else pool.line if pool is not None else None
+        where = line.place if line is not None else {}
         self.recorder.fact("padding", value, step=self.watch.step, stage="train", module=module, tensor=told["name"], **where)
 
 

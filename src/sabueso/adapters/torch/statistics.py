@@ -88,6 +88,8 @@ class Statistics:
             entry = {"path": path, "module": module, "class": names.classes.get(id(tensor)), "shape": list(tensor.shape), "mean": mean, "std": std,
                      "low": row[LOW], "high": row[HIGH], "zeros": row[ZEROS] / size, "nonfinite": int(row[BAD]), "alike": alike(tensor),
                      "trainable": tensor.requires_grad}  # fmt: skip
+            if (graph := self.watch.parts.get("graph")) is not None and (line := graph.drawn_at(tensor)) is not None:
+                entry["drawn_at"] = line.told
             told.append(entry)
             if entry["alike"] in ("out", "both") and tensor.requires_grad:
                 self.twins.setdefault(held.number, []).append((i, path, module))

@@ -53,6 +53,16 @@ class Made:
                     queue.append(parent)
 
 
+class Keyed(tuple[Any, ...]):
+    """The arguments of a call of which some were given by name: those, tensors alone and but for the labels, after those given by place."""
+
+    @classmethod
+    def of(cls, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        """As they are where nothing was given by name. Labels, which the models of Transformers are given too, are no input."""
+        named = [v for k, v in kwargs.items() if tensors_in(v) and not k.startswith("label")]
+        return cls((*args, *named)) if named else args
+
+
 class Trace:
     """The records of the step in progress."""
 
@@ -81,10 +91,11 @@ class Trace:
                 self.watch.tell("on_root", module, args)
             self.stack.append(module)
 
-    def leave(self, module: Any, args: tuple[Any, ...], result: Any) -> None:
+    def leave(self, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> None:
         """Global forward hook."""
         if not self.open or module not in self.stack:
             return
+        args = Keyed.of(args, kwargs)
         while self.stack and self.stack.pop() is not module:
             pass
         for tensor in tensors_in(result):

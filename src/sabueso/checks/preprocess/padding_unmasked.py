@@ -30,8 +30,9 @@ def padding_unmasked(
     Evidence
     --------
     The share of filling in the batches, the width against the usual length, and that nothing between the numbers and the loss is a mask, a
-    packed sequence or a choice by length. Spoken only where more than 60 % of all places are filling behind the data and less than half of the
-    loss of the best constant answer was got rid of: a little filling does no harm, and recurrent layers can learn to wait.
+    packed sequence or a choice by length, or that the mask given is one everywhere. Spoken only where more than 60 % of all places are filling
+    behind the data and less than half of the loss of the best constant answer was got rid of: a little filling does no harm, and recurrent
+    layers can learn to wait.
     Remedy
     ------
     `pack_padded_sequence` with the lengths, a mean over the mask, or a width that the data needs.
@@ -98,6 +99,9 @@ def finding(fact: Fact, training: Any) -> Finding:
         else "take the mean over the places that a mask (ids != padding) keeps"
     )
     says = f"`{fact['pool']}` runs through the filling: {100 * fact['pad_share']:.0f} % of what it reads is padding"
+    if fact.get("idle_mask"):
+        says += ", and the mask given beside it is one everywhere"
+        remedy = f"make the mask from the ids: mask = (ids != {fact['pad']}).long()"
     if filled and filled["far"]:
         file, line = filled["line"] or (place.file, place.line)
         place = place.but(file=file, line=line, row=filled["far"] if len(filled["far"]) > 1 else filled["far"][0], column=filled.get("name"))

@@ -10,7 +10,7 @@ import numpy as np
 from ...catalogue import check
 from ...events import Fact, Series
 from ...findings import Finding
-from ...learning import harm, matrices, trainings
+from ...learning import drawn_at, harm, matrices, trainings
 
 LEADS_TO = ("not-learning", "saturated-units", "vanishing-gradient", "exploding-gradient", "nonfinite-loss", "dead-units", "learning-rate-too-high")
 
@@ -113,7 +113,7 @@ def bad_init(
             ("spread times root of inputs, median over the weight matrices", middle, "0.5 to 1.5"),
             ends,
         ]
-        place = began.place.but(step=0, module=p["module"], tensor=p["path"])
+        place = drawn_at(p, began.place).but(step=0, module=p["module"], tensor=p["path"])
         remedy = f"multiply the initial {p['path']} by {(2 / fan) ** 0.5 / max(p['std'], 1e-12):.3g}, or use torch.nn.init.kaiming_normal_"
         yield Finding(says, place, evidence, remedy, confidence=0.92)
         return

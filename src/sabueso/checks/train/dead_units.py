@@ -10,7 +10,7 @@ import numpy as np
 from ...catalogue import check
 from ...events import Fact, Series
 from ...findings import Finding
-from ...learning import Harm, Training, hardly, harm, trainings, within
+from ...learning import Harm, Training, drawn_at, hardly, harm, trainings, within
 
 
 @check(
@@ -49,8 +49,8 @@ def dead_units(
         torch.manual_seed(0)
         x = torch.randn(512, 8)
         y = (x[:, 0] + x[:, 1] > 0).long()
-        first = nn.Linear(8, 32)  # sabueso: dead-units
-        nn.init.constant_(first.bias, -8.0)
+        first = nn.Linear(8, 32)
+        nn.init.constant_(first.bias, -8.0)  # sabueso: dead-units
         net = nn.Sequential(first, nn.ReLU(), nn.Linear(32, 2))
         opt = torch.optim.Adam(net.parameters(), lr=1e-3)
         for epoch in range(8):
@@ -114,6 +114,8 @@ def finding(training: Training, series: Series, activation: list[Fact], weights:
     evidence += wrong.evidence
     file, line = built(model, layer) or (training.place.file, training.place.line)
     place = series.place.but(step=since, module=layer, tensor=None, file=file, line=line)
+    if bias is not None and at_start and bias["mean"] < -1:
+        place = drawn_at(bias, place)
     when = "before the first step" if at_start else f"from step {since} on"
     says = f"{100 * np.median(series.values):.0f} % of the units of {layer} put out zero for every row {when}: {wrong.says}"
     remedy = f"let the bias of {layer} begin at 0" if at_start else "divide the learning rate by ten, or use LeakyReLU"

@@ -17,7 +17,9 @@ LEADS_TO = (
 
 
 @check(stage="train", severity="error", leads_to=LEADS_TO, interventions=("gradients cleared",))
-def missing_zero_grad(zeroed: list[Fact], *, gradient_norm: list[Series] | None = None, least: int = 2) -> Iterator[Finding]:
+def missing_zero_grad(
+    zeroed: list[Fact], cleared_at: list[Fact] | None = None, gradient_norm: list[Series] | None = None, *, least: int = 2
+) -> Iterator[Finding]:
     """Gradients are not cleared between optimizer steps.
 
     What it means
@@ -79,16 +81,21 @@ def missing_zero_grad(zeroed: list[Fact], *, gradient_norm: list[Series] | None 
             continue
         first = (stale or told or facts)[0]
         file, line = first.get("backward") or (first.place.file, first.place.line)
+        seldom = None if in_closure else next((f for f in cleared_at or () if (f.process, f["optimizer"]) == (first.process, first["optimizer"])), None)
         if in_closure:
             number = (f"evaluations of the closure of {first['class']} that began with gradients of the one before", closure[0], f"0 of {closure[1]}")
         else:
             number = (f"sampled steps of {first['class']} whose backward began with the gradients of the step before", len(stale), f"0 of {len(told)}")
+        remedy = f"call `{first.get('name') or 'optimizer'}.zero_grad()` before the backward in line {line}" + (", first in the closure" if in_closure else "")
+        how = "never cleared"
+        if seldom:
+            file, line = seldom.place.file, seldom.place.line
+            how, remedy = f"not cleared between two steps: the zero_grad of line {line} runs too seldom", f"call the zero_grad of line {line} in every step"
         yield Finding(
-            says=f"backward adds to gradients that are never cleared: each step of {first['class']} applies the sum of all batches so far",
+            says=f"backward adds to gradients that are {how}: each step of {first['class']} applies the sum of all batches so far",
             place=Place(stage="train", file=file, line=line, step=max(0, (first.place.step or 1) - 1)),
             evidence=[number, *growth(gradient_norm, first)],
-            remedy=f"call `{first.get('name') or 'optimizer'}.zero_grad()` before the backward in line {line}"
-            + (", first in the closure" if in_closure else ""),
+            remedy=remedy,
             confidence=0.97,
             verified="fact",
         )

@@ -95,7 +95,8 @@ def no_activation(
             continue
         if into == 1 and width < before:
             continue  # a narrow head on a learnt projection
-        line = fact["built"][0] or [fact.place.file, fact.place.line]
+        calls = [fact.place.file, fact.place.line]
+        line = calls if fact.get("by_hand") else fact["built"][0] or calls
         says = f"{fact['module']} follows {fact['fed_by']} with no activation between them: both together are one linear layer"
         evidence = [
             ("operations that bend between the two layers", 0, "one or more"),

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from ...catalogue import check
 from ...events import Fact, Series
 from ...findings import Finding
+from ...learning import drawn_at
 
 OUT = ("Linear", "Conv1d", "Conv2d", "Conv3d", "LazyLinear")  # one unit a row; elsewhere a unit may be a row or a column
 
@@ -44,8 +45,8 @@ def symmetric_init(
         y = (x[:, 0] * x[:, 1] > 0).long()
         net = nn.Sequential(nn.Linear(6, 16), nn.Tanh(), nn.Linear(16, 2))
         for p in net.parameters():
-            nn.init.constant_(p, 0.1)
-        opt = torch.optim.SGD(net.parameters(), lr=0.1)  # sabueso: symmetric-init
+            nn.init.constant_(p, 0.1)  # sabueso: symmetric-init
+        opt = torch.optim.SGD(net.parameters(), lr=0.1)
         for epoch in range(8):
             for rows in torch.randperm(512).split(64):
                 loss = nn.functional.cross_entropy(net(x[rows]), y[rows])
@@ -89,6 +90,6 @@ def symmetric_init(
                 (f"later sampled steps at which all units of {layer} are equal", len(follow), 0),
                 ("units that differ", 1, units),
             ]
-            place = began.place.but(step=0, module=p["module"], tensor=p["path"].rpartition(".")[2] if p["module"] else p["path"])
+            place = drawn_at(p, began.place).but(step=0, module=p["module"], tensor=p["path"].rpartition(".")[2] if p["module"] else p["path"])
             yield Finding(says, place, evidence, f"draw {p['path']} at random, e.g. torch.nn.init.kaiming_uniform_", confidence=0.95, verified="fact")
             return
