@@ -222,12 +222,30 @@ def turned(column: dict[str, Any]) -> Turned | None:
 FORMS = {"logarithm": np.log, "logarithm of one more": np.log1p, "exponential": np.exp, "square": np.square, "square root": np.sqrt}
 
 
+BASES = {"logarithm to the base of 10": (np.log(10), 0.05), "logarithm to the base of 2": (np.log(2), 0.015)}  # the natural one's divisor, tolerance
+
+
+def rebased(r: np.ndarray, c: np.ndarray) -> str | None:
+    """Quantiles of logarithms to another base, by their factor: to 5 % for the base of 10, to less for that of 2, by which much may grow."""
+    middle = float(np.median(r))
+    if abs(middle) < 0.5 * float(np.ptp(r)):  # about zero a factor moves nothing but the spread
+        return None
+    ratio, spread = float(np.median(c)) / middle, float(np.ptp(c))
+    for base, (divisor, close) in BASES.items():
+        for factor, told in ((1 / divisor, f"{base} in place of the natural one"), (divisor, f"natural logarithm in place of the {base}")):
+            if abs(ratio / factor - 1) < close and np.abs(r * factor - c).max() < 0.12 * spread:
+                return told
+    return None
+
+
 def reshaped(reference: list[float], current: list[float]) -> str | None:
     """The form that takes one column's quantiles to the other's; None if none does, or none is needed."""
     if len(reference) < 21 or len(current) < 21:
         return None
     r, c = np.array(reference)[CENTRE], np.array(current)[CENTRE]
     spread = float(np.ptp(c))
+    if spread > 0 and np.ptp(r) > 0 and len(np.unique(r)) >= 8 and (base := rebased(r, c)) is not None:
+        return base
     if spread <= 0 or np.ptp(r) <= 0 or not (c.min() > r.max() or c.max() < r.min()) or len(np.unique(r)) < 8:
         return None
     with np.errstate(all="ignore"):

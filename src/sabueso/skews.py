@@ -53,8 +53,9 @@ def reshaped_column(fact: Fact, column: dict[str, Any]) -> Finding | None:
     found = reshaped(usual, now) if column["cur"]["count"] >= 20 else None
     if found is None:
         return None
+    what = "" if " in place of " in found else f" of what {fact['model']} learnt"
     return Finding(
-        says=f"{name} as fed is the {found} of what {fact['model']} learnt", place=fact.place.but(column=name, row=0, stage="deploy"),
+        says=f"{name} as fed is the {found}{what}", place=fact.place.but(column=name, row=0, stage="deploy"),
         evidence=[(f"median of {name} at fit", shown(usual[10]), None), (f"median of {name} as fed", shown(now[10]), shown(usual[10]))],
         remedy=f"prepare {name} by the same function on both sides", confidence=0.85, verified="fact",
     )  # fmt: skip

@@ -10,9 +10,10 @@ from ..capture.around import Patches
 from ..capture.calling import direct
 from ..capture.flow import Flow
 from ..capture.recorder import Recorder, guarded
+from ..capture.storing import Stored, name_of
 
 LIBRARIES = ("lightgbm",)
-PROVIDES = ("inputs",)
+PROVIDES = ("inputs", "stored")
 
 
 def install(recorder: Recorder) -> Callable[[], None]:
@@ -39,7 +40,18 @@ def install(recorder: Recorder) -> Callable[[], None]:
         if token is not None:
             flow.answered(args[0], "predict_proba" if getattr(flow.model(args[0], False), "classifier", False) else "predict", result, token[0])
 
+    def saved(token: Any, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        path = name_of(args[1] if len(args) > 1 else kwargs.get("filename"))
+        Stored.of(recorder).dumped(args[0], path, path)
+
+    def read(token: Any, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        path = name_of(args[2] if len(args) > 2 else kwargs.get("model_file"))
+        if path:
+            Stored.of(recorder).loaded(args[0], path, path)
+
     if recorder.wants("inputs"):
+        patches.around(library.Booster, "save_model", None, guard(saved))
+        patches.around(library.Booster, "__init__", None, guard(read))
         patches.around(library, "train", guard(trains), guard(trained))
         patches.around(library.Booster, "predict", guard(predicts), guard(predicted))
     return patches.undo

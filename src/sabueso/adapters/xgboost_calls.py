@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import weakref
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -11,10 +12,13 @@ from ..capture.around import Patches
 from ..capture.calling import direct
 from ..capture.flow import Flow
 from ..capture.recorder import Recorder, guarded
+from ..capture.storing import Stored, name_of
 
 LIBRARIES = ("xgboost",)
-PROVIDES = ("inputs",)
+PROVIDES = ("inputs", "stored")
 MOST = 2000  # matrices whose data are known; of each only a sketch or a weak reference is kept
+HELD = 2  # of the last ones the data are kept until a training begins, as an array may be made for the DMatrix alone
+MOST_BYTES = 64_000_000  # of such an array
 
 
 class Matrices:
@@ -22,6 +26,7 @@ class Matrices:
 
     def __init__(self) -> None:
         self.held: dict[int, tuple[Any, Any, Any]] = {}
+        self.last: deque[Any] = deque(maxlen=HELD)
 
     def built(self, token: Any, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """A DMatrix was made: (self, data, label=..)."""
@@ -31,6 +36,8 @@ class Matrices:
             return
         if len(self.held) > MOST:
             self.held = {k: v for k, v in self.held.items() if v[0]() is not None}
+        if (getattr(data, "nbytes", None) or MOST_BYTES) < MOST_BYTES:
+            self.last.append(data)
         kept = data.copy() if data.size <= 4096 else data  # an array that lives only in the DMatrix's own call
         self.held[id(args[0])] = (weakref.ref(args[0]), _ref(data, kept), label)
 
@@ -57,6 +64,7 @@ def install(recorder: Recorder) -> Callable[[], None]:
     def trains(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         matrix = args[1] if len(args) > 1 else kwargs.get("dtrain")
         data, label = matrices.of(matrix) if direct() else (None, None)
+        matrices.last.clear()
         return None if data is None else flow.held(data, label)
 
     def trained(token: Any, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -75,7 +83,18 @@ def install(recorder: Recorder) -> Callable[[], None]:
         if token is not None:
             flow.answered(args[0], "predict_proba" if getattr(flow.model(args[0], False), "classifier", False) else "predict", result, token[0])
 
+    def saved(token: Any, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        path = name_of(args[1] if len(args) > 1 else kwargs.get("fname"))
+        Stored.of(recorder).dumped(args[0], path, path)
+
+    def read(token: Any, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        path = name_of(args[1] if len(args) > 1 else kwargs.get("fname"))
+        Stored.of(recorder).loaded(args[0], path, path)
+
     if recorder.wants("inputs"):
+        for owner in (library.Booster, getattr(library, "XGBModel", library.Booster)):
+            patches.around(owner, "save_model", None, guard(saved))
+            patches.around(owner, "load_model", None, guard(read))
         patches.around(library.DMatrix, "__init__", None, guard(matrices.built))
         patches.around(library, "train", guard(trains), guard(trained))
         patches.around(library.Booster, "predict", guard(predicts), guard(predicted))

@@ -20,6 +20,7 @@ NUMBERS = ("r2_score", "mean_absolute_error", "mean_squared_error", "root_mean_s
            "mean_poisson_deviance", "mean_gamma_deviance")  # fmt: skip
 CLASSES = 12  # confusion counts are kept of no more
 CALLS = 3000
+FEW, BELOW, SURE = 20, 0.4, 6.0  # rows of either class, area under the curve, and its distance from 0.5 in standard errors, for scores to stand on their head
 RARE, MISSED, FEWEST = 0.1, 0.1, 100  # share of a rare class, share of it that is found, and rows, for its ranking to be asked
 POOL = 20_000  # rows of scores kept to pool an area under a curve
 
@@ -46,6 +47,7 @@ class Site:
     hard: dict[str, Any] | None = None
     swapped: dict[str, Any] | None = None
     ranked: dict[str, Any] | None = None
+    inverse: list[dict[str, Any]] = field(default_factory=list)  # calls in which scores rank the classes the other way round
     by_classifier: bool = False
     clipped: dict[str, Any] | None = None
     logged: Any = ()  # (name, value) of what a trainer was last given to average
@@ -95,6 +97,8 @@ class Site:
             if of_true.method == "predict" and (answered.dtype.kind not in "iufb" or outputs.behind(answered) is None):
                 self.swapped = {"model": of_true.model, "rows": len(true)}
 
+        if self.metric in SCORES and of_answer is not None and (found := inverse(true, answered, of_answer)) is not None:
+            self.inverse.append(found)
         if self.metric in LABELS and self.counts:
             self.ranked = ranked(true, answered, self.counts[-1], outputs)
 
@@ -113,7 +117,8 @@ class Site:
         value: dict[str, Any] = {"metric": self.metric, "via": self.via, "calls": self.calls, "values": self.values[:300],
                   "sizes": self.sizes[:300],
                                  "settings": self.settings, "hard": self.hard, "swapped": self.swapped,
-                                 "ranked": self.ranked, "clipped": self.clipped, "answers": self.answers}  # fmt: skip
+                                 "ranked": self.ranked, "clipped": self.clipped, "answers": self.answers,
+                                 "inverse": self.inverse[0] if self.inverse and len(self.inverse) == self.answers else None}  # fmt: skip
         if self.counts:
             value["last"] = self.pooled(len(self.counts) - 1)
             value["pooled"] = self.pooled()
@@ -181,6 +186,21 @@ def ranked(true: np.ndarray, answered: np.ndarray, counts: Counter[tuple[str, st
         return None
     area = auc(true, values if values.ndim == 1 else values[:, 1] - values[:, 0])
     return {"model": source.model, "label": rare, "rows": truths[rare], "of": len(true), "recall": round(found, 4), "auc": area}  # type: ignore[union-attr]
+
+
+def inverse(true: np.ndarray, answered: np.ndarray, source: Any) -> dict[str, Any] | None:
+    """Scores of a fitted classifier that rank two classes the other way round, far beyond chance (standard error of the Mann-Whitney statistic)."""
+    if source.method not in ("predict_proba", "decision_function") or true.ndim != 1 or answered.ndim != 1 or len(true) != len(answered):
+        return None
+    classes, times = np.unique(true, return_counts=True)
+    if len(classes) != 2 or times.min() < FEW:
+        return None
+    area = auc(true, answered)
+    error = float(np.sqrt((times.sum() + 1) / (12 * times[0] * times[1])))
+    if area is None or area > BELOW or 0.5 - area < SURE * error:
+        return None
+    return {"model": source.model, "method": source.method, "column": source.column(answered), "columns": source.values.ndim > 1, "auc": round(area, 4),
+            "rows": len(true), "positive": label_text(classes[1])}  # fmt: skip
 
 
 def sweep(counts: list[Any], sizes: list[int], steps: list[Any]) -> dict[str, Any] | None:

@@ -27,7 +27,8 @@ def metric_inputs(metric: list[Fact] = None, hand_broadcast: list[Fact] = None, 
     --------
     Hard labels: the second argument has two values and is what `predict` answered (or scores cut at a threshold). Exchanged: the first
     argument is what a model answered, the second is not, and the value changes by more than 0.01 when they are put right. Pairs: the table's
-    entries equal the differences of all pairs of the two variables named.
+    entries equal the differences of all pairs of the two variables named. The other class: a classifier's scores rank the two classes the wrong way
+    round in every call, six standard errors below an area of 0.5.
 
     Remedy
     ------
@@ -70,6 +71,8 @@ def metric_inputs(metric: list[Fact] = None, hand_broadcast: list[Fact] = None, 
             found = _swapped(m, off)
             if found is not None:
                 yield found
+        elif m.get("inverse"):
+            yield _inverse(m)
     for b in hand_broadcast or []:
         right, n = b["value_by_row"], b["rows"]
         if abs(b["value"] - right) > off * (abs(right) + 1e-12):
@@ -103,6 +106,21 @@ def _clipped(m: Fact) -> Finding:
                   (name, [round(v, 4) for v in m["values"][:5]], "of probabilities")],
         remedy="make probabilities of the logits by sigmoid (softmax for several classes), and not by clamp", confidence=0.93, verified="fact",
     )  # fmt: skip
+
+
+def _inverse(m: Fact) -> Finding:
+    turned, name = m["inverse"], m["metric"]
+    what = f"column {turned['column']} of {turned['model']}.{turned['method']}" if turned["columns"] else f"{turned['model']}.{turned['method']}"
+    other = f"[:, {1 - turned['column']}]" if turned["columns"] and turned["column"] in (0, 1) else ""
+    return Finding(
+        says=f"{name} is given the scores of the other class: {what} is low where the truth is {turned['positive']}",
+        place=m.place.but(tensor="y_score"),
+        evidence=[("area under the ROC curve", turned["auc"], f"{1 - turned['auc']:.4g} with the other class"), ("rows", turned["rows"], None)],
+        remedy=f"take the class that the truth counts as positive: look it up in {turned['model']}.classes_"
+        + (f" ({turned['method']}(X){other})" if other else ""),
+        confidence=0.9,
+        verified={"how": "reckoned from the same scores turned round", "before": turned["auc"], "after": round(1 - turned["auc"], 4)},
+    )
 
 
 def _swapped(m: Fact, off: float) -> Finding | None:
