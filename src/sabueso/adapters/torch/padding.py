@@ -17,6 +17,7 @@ PART = "padding"
 TIMES = 4
 MASKS = frozenset({torch.bool, torch.int64, torch.int32, torch.float32})
 KNOWS = frozenset({"masked_fill", "where", "pack_padded_sequence", "gather", "masked_select", "nonzero", "take_along_dim", "masked_scatter", "embedding_bag"})
+PICKS = frozenset({"gather", "take_along_dim"})  # they may as well look something up that has no filling (BERT does so with the kinds of its tokens)
 RECURRENT = frozenset({"gru", "lstm", "rnn_tanh", "rnn_relu"})
 ATTENDS = frozenset({"softmax", "scaled_dot_product_attention"})
 POOLS = frozenset({"mean", "sum", "avg_pool1d", "adaptive_avg_pool1d", "nanmean"})
@@ -65,7 +66,7 @@ class Padding:
 
     def beside(self, ids: Any, inputs: Any) -> dict[str, Any]:
         """Was a mask given beside the padded numbers, and does it say of every place, filling too, that it counts? Where it was made, if seen."""
-        told: dict[str, Any] = {"idle": False, "made": None, "knows": False}
+        told: dict[str, Any] = {"idle": False, "made": None, "masks": []}
         for mask in tensors_in(inputs)[:6]:
             if mask is ids or mask.shape != ids.shape or mask.dtype not in MASKS or not is_plain(mask) or not bool(((mask == 0) | (mask == 1)).all()):
                 continue
@@ -74,8 +75,8 @@ class Padding:
                 lines = [m.line for m in made.ancestors(8) if m.line is not None] if made is not None else []
                 told |= {"idle": True, "made": lines[-1] if lines else None}
             else:
-                told["knows"] = True
-        return told | {"idle": told["idle"] and not told["knows"]}
+                told["masks"].append(self.trace.of(mask) or self.trace.leaf(mask))
+        return told | {"idle": told["idle"] and not told["masks"]}
 
     def backward(self, tensors: tuple[Any, ...], _: Any) -> None:
         """Does the loss depend on them through something that knows of the filling?"""
@@ -102,17 +103,18 @@ class Padding:
             if any(id(p) in children for p in m.parents):
                 children.add(id(m))
         after = [m for m in after if id(m) in children]
+        used = any(p is mask for mask in told["masks"] for m in self.trace.order for p in m.parents)
         masked = (
-            told["knows"]
+            used
             or not told["idle"]
-            and any(m.op in KNOWS or m.dtype == torch.bool for m in leads if m.op != "leaf")
+            and any(m.op in KNOWS and (m.op not in PICKS or id(m) in children) or m.dtype == torch.bool for m in leads if m.op != "leaf")
             or any(p.dtype == torch.bool for m in after for p in m.parents)
         )
         width, rows = told["shape"][1], told["shape"][0]
         pool = next((m for m in after if pools(m, rows, width)), None) or (next((m for m in after if m.op in ATTENDS), None) if told["idle"] else None)
         value = {k: told[k] for k in ("model", "name", "shape", "pad", "pad_share", "padded_rows", "longest", "median_length", "side")}
         filled = self.filled if self.filled and self.filled["width"] == width else None
-        value |= {"masked": masked, "idle_mask": told["idle"], "pool": pool.op if pool else None, "filled": filled}
+        value |= {"masked": masked, "idle_mask": told["idle"], "mask_unused": bool(told["masks"]) and not used, "pool": pool.op if pool else None, "filled": filled}
         module = self.modules.label(pool.module) if pool is not None and pool.module is not None else None
         line = told["made"] if told["idle"] and told["made"] is not None else pool.line if pool is not None else None
         where = line.place if line is not None else {}

@@ -30,7 +30,7 @@ def padding_unmasked(
     Evidence
     --------
     The share of filling in the batches, the width against the usual length, and that nothing between the numbers and the loss is a mask, a
-    packed sequence or a choice by length, or that the mask given is one everywhere. Spoken only where more than 60 % of all places are filling
+    packed sequence or a choice by length, or that the mask given is one everywhere or never used. Spoken only where more than 60 % of all places are filling
     behind the data and less than half of the loss of the best constant answer was got rid of: a little filling does no harm, and recurrent
     layers can learn to wait.
     Remedy
@@ -102,6 +102,9 @@ def finding(fact: Fact, training: Any) -> Finding:
     if fact.get("idle_mask"):
         says += ", and the mask given beside it is one everywhere"
         remedy = f"make the mask from the ids: mask = (ids != {fact['pad']}).long()"
+    elif fact.get("mask_unused"):
+        says += ", and the mask given beside it is never used"
+        remedy = f"hand the mask on to the layers of {fact['model']}, and {remedy}"
     if filled and filled["far"]:
         file, line = filled["line"] or (place.file, place.line)
         place = place.but(file=file, line=line, row=filled["far"] if len(filled["far"]) > 1 else filled["far"][0], column=filled.get("name"))
