@@ -114,7 +114,8 @@ class Padding:
         pool = next((m for m in after if pools(m, rows, width)), None) or (next((m for m in after if m.op in ATTENDS), None) if told["idle"] else None)
         value = {k: told[k] for k in ("model", "name", "shape", "pad", "pad_share", "padded_rows", "longest", "median_length", "side")}
         filled = self.filled if self.filled and self.filled["width"] == width else None
-        value |= {"masked": masked, "idle_mask": told["idle"], "mask_unused": bool(told["masks"]) and not used, "pool": pool.op if pool else None, "filled": filled}
+        value |= {"masked": masked, "idle_mask": told["idle"], "mask_unused": bool(told["masks"]) and not used}
+        value |= {"pool": pool.op if pool else None, "filled": filled}
         module = self.modules.label(pool.module) if pool is not None and pool.module is not None else None
         line = told["made"] if told["idle"] and told["made"] is not None else pool.line if pool is not None else None
         where = line.place if line is not None else {}
