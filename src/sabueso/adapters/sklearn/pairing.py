@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import linecache
+import re
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,8 @@ from ...capture.lineage.matching import shared_columns
 from ...capture.lineage.registry import shape_of
 from ...capture.lineage.uses import Fit, place
 from . import learning, tells, windows
+
+MOST_LOOKED_AT = 60  # columns of a table that may be the labels
 
 
 def label_codes(y: Any, rows: int) -> np.ndarray | None:
@@ -147,13 +151,14 @@ def labels_in_sight(call: Any, fit: Fit) -> list[np.ndarray]:
     levels = np.unique(fit.y)
     index = getattr(call.x, "index", None)
     given = [call.y] if call.y is not None else []
+    label = label_column(fit)
     for frame in sight.user_frames():
         for _, value in sight.holdings(frame):
             shape = shape_of(value)
             if shape is None or shape[0] != rows or len(given) > 12:
                 continue
-            if hasattr(value, "columns") and fit.extra.get("label") in list(value.columns):
-                given.append(value[fit.extra["label"]])
+            if hasattr(value, "columns") and label in list(value.columns):
+                given.append(value[label])
             elif len(shape) == 1 and (index is None or not hasattr(value, "index") or index.equals(value.index)):
                 given.append(value)
     for y in given:
@@ -161,6 +166,26 @@ def labels_in_sight(call: Any, fit: Fit) -> list[np.ndarray]:
         if codes is not None and len(levels) > 1 and (len(levels) > 20 or y is call.y or np.isin(codes, levels).all()):
             found.append(codes)
     return found
+
+
+def label_column(fit: Fit) -> str | None:
+    """What the labels of a fit are called: by themselves, or in the table beside them that holds them as a column."""
+    if fit.extra.get("label") is None and "label_seen" not in fit.extra:
+        fit.extra["label_seen"] = next(_columns_equal(fit.y), None)
+    return fit.extra.get("label") or fit.extra.get("label_seen")
+
+
+def _columns_equal(y: np.ndarray) -> Iterator[str]:
+    """Names of the columns, of tables in sight, that hold these very labels."""
+    for frame in sight.user_frames():
+        for _, value in sight.holdings(frame):
+            shape = shape_of(value)
+            if shape is None or len(shape) != 2 or shape[0] != len(y) or shape[1] > MOST_LOOKED_AT or not hasattr(value, "columns"):
+                continue
+            for name in map(str, value.columns):
+                codes = label_codes(value[name], len(y))
+                if codes is not None and np.array_equal(codes, y):
+                    yield name
 
 
 def names_in_sight(x: Any, table: Any) -> list[str] | None:
@@ -182,10 +207,13 @@ def names_in_sight(x: Any, table: Any) -> list[str] | None:
 
 
 def line_naming(column: str, origin: sight.Origin) -> dict[str, Any]:
-    """The first line of the person's files that names the column, else that of the fit."""
-    for file in dict.fromkeys(o[0] for o in origin):
-        lines = linecache.getlines(file)
-        for number, text in enumerate(lines, 1):
-            if f'"{column}"' in text or f"'{column}'" in text or f"{column}=" in text.replace(" ", ""):
-                return {"file": file, "line": number, "column": column}
+    """The first line of the person's files that makes the column, else the first that names it, else that of the fit."""
+    quoted = f"""["']{re.escape(column)}["']"""
+    plain = rf"|\b{column}\s*=(?!=)" if column.isidentifier() else ""
+    makes, names = re.compile(rf"\[{quoted}\]\s*=(?!=)|alias\(\s*{quoted}{plain}"), re.compile(quoted)
+    for pattern in (makes, names):
+        for file in dict.fromkeys(o[0] for o in origin):
+            for number, text in enumerate(linecache.getlines(file), 1):
+                if pattern.search(text):
+                    return {"file": file, "line": number, "column": column}
     return {"file": origin[0][0] if origin else None, "line": origin[0][1] if origin else None, "column": column}
