@@ -124,7 +124,7 @@ def _is_features(thing: Any) -> bool:
     if summarise.library(thing) not in ("numpy", "torch") or shape is None or len(shape) < 2 or not LEAST <= shape[0] <= MOST_ROWS or 0 in shape:
         return False
     if summarise.library(thing) == "torch":
-        return bool(thing.device.type == "cpu" and not thing.is_sparse and (thing.dtype.is_floating_point or thing.element_size() == 1))
+        return bool(thing.device.type == "cpu" and str(thing.layout) == "torch.strided" and (thing.dtype.is_floating_point or thing.element_size() == 1))
     return thing.dtype.kind == "f" or thing.dtype == np.uint8
 
 

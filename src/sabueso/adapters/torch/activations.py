@@ -18,6 +18,7 @@ LINEAR = frozenset({"linear", "addmm", "matmul", "mm", "bmm", "conv1d", "conv2d"
 # what leaves a linear map linear: nothing between two linear layers but these means that one layer would do
 TRANSPARENT = frozenset({"view", "reshape", "flatten", "squeeze", "unsqueeze", "contiguous", "to", "dropout", "identity", "add", "radd", "T", "mT",
                          "transpose", "permute", "Flatten", "Dropout", "Identity", "Unflatten", "clone"})  # fmt: skip
+VIEWS = frozenset({"view", "reshape", "squeeze", "unsqueeze", "contiguous", "to", "t", "T", "mT", "transpose", "permute", "expand"})
 PRODUCTS = frozenset({"matmul", "__matmul__", "__rmatmul__", "bmm", "baddbmm", "einsum", "mul", "__mul__", "__rmul__", "multiply", "mul_", "__imul__",
                       "scaled_dot_product_attention"})  # fmt: skip
 NORMS = ("BatchNorm", "SyncBatchNorm")
@@ -101,7 +102,7 @@ class Activations:
     def linear(self, output: Any) -> None:
         """A linear map whose input is another one's output, with nothing between that bends it."""
         made = self.watch.parts["trace"].of(output)
-        below = straight(made) if made is not None else None
+        below = straight(made) if made is not None and any(weight(p) for p in made.parents) else None  # to average over neighbours is no layer
         if below is None or made.module is below.module:
             return
         key = ("chain", id(made.module), id(below.module), made.line)
@@ -206,9 +207,9 @@ def straight(made: Made) -> Made | None:
     for _ in range(8):
         if here_ is None:
             return None
-        if here_.op in LINEAR and any(p.op == "parameter" for p in here_.parents):
+        if here_.op in LINEAR and any(weight(p) for p in here_.parents):
             return here_
-        if here_.op not in TRANSPARENT or len([p for p in here_.parents if p.op not in ("parameter", "leaf")]) > 1:
+        if here_.op not in TRANSPARENT or len(streams(here_)) > 1:
             return None
         here_ = flow(here_)
     return None
@@ -218,7 +219,7 @@ def multiplied(order: list[Made]) -> set[int]:
     """The linear maps whose outputs meet another one's, or what comes of the input, in a product."""
     found: set[int] = set()
     for made in order:
-        factors = [p for p in made.parents if p.op not in ("parameter", "leaf")]
+        factors = streams(made)
         if made.op not in PRODUCTS or len(factors) < 2:
             continue
         for p in factors:
@@ -234,13 +235,29 @@ def multiplied(order: list[Made]) -> set[int]:
 
 def flow(made: Made) -> Made | None:
     """The one operand of a linear map that is no parameter."""
-    flows = [p for p in made.parents if p.op not in ("parameter", "leaf")]
+    flows = streams(made)
     return flows[0] if len(flows) == 1 else None
+
+
+def streams(made: Made) -> list[Made]:
+    """The operands of an operation that are neither data as they came nor weights."""
+    return [p for p in made.parents if p.op != "leaf" and not weight(p)]
+
+
+def weight(made: Made) -> bool:
+    """Is it a parameter, or a parameter seen with other axes?"""
+    for _ in range(4):
+        if made.op == "parameter":
+            return True
+        if made.op not in VIEWS or len(made.parents) != 1:
+            return False
+        made = made.parents[0]
+    return False
 
 
 def width_in(made: Made) -> int | None:
     """Width of what a linear map is given."""
-    data = [p for p in made.parents if p.op != "parameter"]
+    data = [p for p in made.parents if not weight(p)]
     return data[0].shape[-1] if data and data[0].shape else None
 
 
