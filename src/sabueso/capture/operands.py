@@ -267,7 +267,7 @@ def extent(value: Any) -> dict[str, Any]:
     import numpy as np
 
     if is_tensor(value):
-        if value.device.type != "cpu" or value.is_sparse or value.is_quantized or value.numel() == 0 or value.dtype.is_complex:
+        if value.device.type != "cpu" or str(value.layout) != "torch.strided" or value.is_quantized or value.numel() == 0 or value.dtype.is_complex:
             return {}
         value = value.detach()
         value = (value.float() if value.dtype.itemsize < 4 and value.is_floating_point() else value).numpy()

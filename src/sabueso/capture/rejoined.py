@@ -107,7 +107,7 @@ def plain(thing: Any) -> bool:
     """Can NumPy see it without a copy or an error?"""
     if summarise.library(thing) == "numpy":
         return True
-    dense = thing.device.type == "cpu" and not thing.is_sparse and not thing.requires_grad and not thing.is_complex()
+    dense = thing.device.type == "cpu" and str(thing.layout) == "torch.strided" and not thing.requires_grad and not thing.is_complex()
     return bool(dense and thing.element_size() != 2)
 
 
