@@ -21,15 +21,17 @@ def scheduler_order(scheduler: list[Fact], learning_rate: list[Series] | None = 
 
     What it means
     -------------
-    A schedule meant in epochs is stepped every batch, one meant in batches every epoch, or one is stepped before the optimizer's first step.
+    A schedule meant in epochs is stepped every batch, one meant in updates with each of the batches that add up to one, one meant in batches
+    every epoch, or one is stepped before the optimizer's first step.
     Why it is bad
     -------------
     The rate is gone before training has begun, or never gets to where it should be.
     Evidence
     --------
     The scheduler's steps against the optimizer's, and the rate that was in use. Stepped every batch is found where more than half of all steps
-    ran at less than a thousandth of the highest rate: schedules that end near zero (cosine, polynomial) spend under a tenth of their steps
-    there. Stepped every epoch is found where the length set equals the optimizer's steps but less than a third of it was used.
+    ran at less than a thousandth of the highest rate (two fifths where it is stepped several times for each update; or its length is the
+    number of updates): schedules that end near zero (cosine, polynomial) spend under a tenth of their steps there. Stepped every epoch
+    is found where the length set equals the optimizer's steps but less than a third of it was used.
     Remedy
     ------
     Move `scheduler.step()` to where the schedule's unit ends.
@@ -90,23 +92,30 @@ Found = tuple[str, list[tuple[str, Any, Any]], str, str, float, int]
 
 
 def too_often(fact: Fact, rates: np.ndarray, small: float, share: float) -> Found | None:
-    """Stepped with each batch, though meant for epochs: the rate is gone early."""
+    """Stepped with each batch, though meant for epochs or for updates of several batches: the rate is gone early."""
     gap = fact["gaps"][0][0] if fact["gaps"] else None
-    if gap != 1 or len(rates) < 20 or fact["steps"] < 0.5 * len(rates) or fact["class"] == "ReduceLROnPlateau":
+    if gap not in (0, 1) or len(rates) < 20 or fact["steps"] < 0.5 * len(rates) or fact["class"] == "ReduceLROnPlateau":
         return None
-    top = float(np.nanmax(rates))
+    top, each = float(np.nanmax(rates)), fact["steps"] / len(rates)
     low = np.flatnonzero(rates < small * top)
     low = low[low > int(np.nanargmax(rates))]
-    if len(low) < share * len(rates):
+    over = gap == 0 and each >= 1.9 and 0.9 <= (fact["settings"].get("T_max") or 0) / len(rates) <= 1.1  # swings back up: its length is that of all updates
+    if len(low) < (share if gap else 0.8 * share) * len(rates) and not over:
         return None
     tenth = np.flatnonzero(rates < 0.1 * top + 1e-30)
+    how, remedy = "with every batch", "step the scheduler once an epoch, after the loop over batches"
+    first = ("optimizer steps for each step of the scheduler", 1, "those of an epoch")
+    if not gap:
+        how, first = f"{each:.3g} times for each step of the optimizer", ("steps of the scheduler for each of the optimizer", round(each, 2), 1)
+        remedy = "step the scheduler only where the optimizer has stepped, not with each of the batches whose gradients add up"
+    gone = f"after {int([*low, 0][0])} of {len(rates)} steps the rate is under a thousandth of what it was"
+    if over:
+        gone = f"its {fact['settings']['T_max']} steps, as many as the optimizer has, are gone through {each:.3g} times"
     return (
-        f"{fact['class']} is stepped with every batch: after {int(low[0])} of {len(rates)} steps the rate is under a thousandth of what it was",
-        [("optimizer steps for each step of the scheduler", 1, "those of an epoch"),
-         ("share of all steps that ran at less than a thousandth of the highest rate", round(len(low) / len(rates), 3), "under 0.1"),
-         ("rate of the last step", float(rates[-1]), f"of the order of {top:g}")],  # fmt: skip
-        "step the scheduler once an epoch, after the loop over batches",
-        "error", 0.95, int(tenth[0]) if len(tenth) else int(low[0]),
+        f"{fact['class']} is stepped {how}: {gone}",
+        [first, ("share of all steps that ran at less than a thousandth of the highest rate", round(len(low) / len(rates), 3), "under 0.1"),
+         ("rate of the last step", float(rates[-1]), f"of the order of {top:g}")],
+        remedy, "error", 0.95, int([*tenth, *low, 0][0]),
     )  # fmt: skip
 
 
