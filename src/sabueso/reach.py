@@ -23,3 +23,18 @@ def least_loss(op: str, columns: int, function: str) -> float:
         return math.log(2) / 2 if op == "sigmoid" else math.log(1 + math.exp(-1)) / 2
     spread = 2.0 if op == "tanh" else 1.0
     return math.log(1 + (columns - 1) * math.exp(-spread)) if columns > 1 else 0.0
+
+
+def constant(function: str, shape: list[int], maker: dict[str, Any] | None) -> tuple[str, str] | None:
+    """What makes a loss the same whatever the layers before it give (a softmax over one column is 1), with the remedy; None where nothing does.
+
+    `maker` is the operation that made the prediction; its `size` is the length of the axis that a softmax runs over.
+    """
+    if maker is not None and "softmax" in maker["op"] and maker.get("size") == 1 and maker.get("dim") != 0:  # axis 0 is the batch's
+        ends = f"`{maker['module']}` ends in" if maker.get("module") else "the prediction is made by"
+        return f"{ends} a {maker['op']} over a single column, which is {int(maker['op'] == 'softmax')} whatever the model says", "a sigmoid in place of it"
+    if function == "cross_entropy" and len(shape) > 1 and shape[1] == 1 < shape[0]:  # one row against itself is the last batch of a contrastive loss
+        return "cross_entropy over a single column is 0 whatever the model says", "binary_cross_entropy_with_logits with float targets"
+    if function in ("categorical_crossentropy", "sparse_categorical_crossentropy") and shape[-1:] == [1]:
+        return f"{function} over a single column is 0 whatever the model says: its share of itself is always 1", "binary_crossentropy"
+    return None

@@ -250,6 +250,8 @@ def producers(made: Made, modules: Modules) -> list[dict[str, Any]]:
         if m.op in SHAPING or m.op == "leaf":
             continue
         row = {"op": m.op, "module": modules.label(m.module) if m.module is not None else None, "dim": m.dim}
+        if "softmax" in m.op and isinstance(m.dim, int) and -len(m.shape) <= m.dim < len(m.shape):
+            row["size"] = m.shape[m.dim]
         if m.module is not None:
             row["class"] = type(m.module).__name__
             row["built"] = modules.line_of(m.module)

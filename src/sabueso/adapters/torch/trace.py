@@ -24,6 +24,9 @@ SKIPPED = frozenset({"__get__", "__set__", "__delete__", "size", "dim", "numel",
 LEAVES = frozenset({"numpy", "tolist", "array"})
 SINGLE = frozenset({"item", "__float__", "__int__", "__bool__"})
 RETURNS = frozenset({"tensor", "as_tensor", "from_numpy", "asarray", "Tensor", "FloatTensor"})
+# what gives back the very tensor that it was given where nothing is to be converted
+CONVERTS = frozenset({"to", "type", "type_as", "float", "double", "half", "bfloat16", "long", "int", "bool", "cpu", "cuda", "contiguous", "as_tensor",
+                      "asarray"})  # fmt: skip
 
 
 class Made:
@@ -142,9 +145,17 @@ class Trace:
         elif name in RETURNS and not sources and outputs and self.left:
             sources = self.returned(outputs[0])
         for tensor in outputs:
+            if name in CONVERTS and self.unconverted(tensor, sources):
+                continue
             made = self.put(name, sources, tensor, self.stack[-1] if self.stack else None)
             made.dim = kwargs.get("dim", args[1] if len(args) > 1 and isinstance(args[1], int) else None)
         self.watch.tell("on_operation", name, func, args, kwargs, result, outputs)
+
+    def unconverted(self, tensor: Any, sources: list[Any]) -> bool:
+        """Is it a tensor with a record, or a parameter, that a conversion gave back as it was? Then it was not made here."""
+        if not sources or tensor is not sources[0]:
+            return False
+        return self.of(tensor) is not None or isinstance(tensor, torch.nn.Parameter)
 
     def put(self, op: str, sources: list[Any], tensor: Any, module: Any) -> Made:
         """Record how a tensor was made."""

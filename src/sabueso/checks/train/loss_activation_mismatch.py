@@ -10,7 +10,7 @@ from ...catalogue import check
 from ...events import Fact, Series
 from ...findings import Finding
 from ...places import Place
-from ...reach import least_loss, out_of_reach
+from ...reach import constant, least_loss, out_of_reach
 
 TRANSPARENT = frozenset({"clamp", "clip", "clamp_min", "clamp_max", "dropout", "float", "convert_to_tensor", "cast"})
 BOUNDED = {"sigmoid": (0.0, 1.0), "tanh": (-1.0, 1.0), "softmax": (0.0, 1.0), "relu": (0.0, math.inf), "hardtanh": (-1.0, 1.0), "hardsigmoid": (0.0, 1.0),
@@ -34,7 +34,7 @@ def loss_activation_mismatch(loss_call: list[Fact], *, train_loss: list[Series] 
     --------
     The operation that made the prediction (through reshaping only), the function that it goes into, and the range of both. log_softmax
     before cross_entropy is silent: it changes nothing. A bounded activation before a regression loss is found where more than a fifth of the
-    targets lie out of its reach.
+    targets lie out of its reach. A softmax over a single column is 1, and a cross-entropy over one is 0, whatever comes before.
     Remedy
     ------
     Leave the activation out (and apply it where probabilities are read), or take the loss that expects it.
@@ -81,7 +81,9 @@ def loss_activation_mismatch(loss_call: list[Fact], *, train_loss: list[Series] 
             continue
         seen.add(key)
         says, evidence, remedy = found
-        yield Finding(says=says, place=place_of(fact, maker), evidence=[*evidence, *lowest(train_loss, fact)], remedy=remedy, confidence=0.95, verified="fact")
+        flat = constant(fact["function"], fact["prediction"]["shape"], maker) is not None  # no gradient but zero
+        yield Finding(says=says, place=place_of(fact, maker), evidence=[*evidence, *lowest(train_loss, fact)], remedy=remedy, confidence=0.95, verified="fact",
+                      covers=("graph-broken",) if flat else ())  # fmt: skip
 
 
 def as_scores(fact: Fact) -> tuple[Fact, dict[str, Any] | None]:
@@ -98,10 +100,9 @@ def mismatch(fact: Fact, maker: dict[str, Any] | None, outside: float) -> tuple[
     where = f"`{maker['module']}`" if maker and maker.get("module") else "the prediction"
     columns = given["shape"][1] if len(given["shape"]) > 1 else 1
     ranged = (f"range of the prediction given to {function}", f"{given.get('low', math.nan):.4g} to {given.get('high', math.nan):.4g}", "any real numbers")
+    if "categorical" not in function and (same := constant(function, given["shape"], maker)) is not None:
+        return same[0], [("columns of the prediction", 1, "one for each class, at least 2")], f"{same[1]}, or a last layer with one output a class"
     if function in ("cross_entropy", "binary_cross_entropy_with_logits") or fact.get("from_logits"):
-        if function == "cross_entropy" and columns == 1 and len(given["shape"]) > 1 and "int" in target["dtype"]:
-            return ("cross_entropy over a single column is 0 whatever the model says", [("columns of the prediction", 1, "one for each class, at least 2")],
-                    "give the last layer one output a class, or use binary_cross_entropy_with_logits with float targets")  # fmt: skip
         if op in ("softmax", "sigmoid") or (op == "tanh" and function == "cross_entropy"):
             floor = least_loss(op, columns, function)
             return (f"{where} ends in {op}, and {function} applies its own {'sigmoid' if 'binary' in function else 'softmax'} once more",
@@ -129,8 +130,11 @@ def mismatch(fact: Fact, maker: dict[str, Any] | None, outside: float) -> tuple[
 
 def place_of(fact: Fact, maker: dict[str, Any] | None) -> Place:
     """Where the activation was put in (the line that built its module, or that called it), else the loss."""
-    own = maker if maker and maker.get("class", "").lower().startswith(maker["op"]) else {}
-    line = fact.get("built") or own.get("built") or (maker or {}).get("line") or [fact.place.file, fact.place.line]
+    own, called = maker if maker and maker.get("class", "").lower().startswith(maker["op"]) else {}, [fact.place.file, fact.place.line]
+    if maker and maker.get("size") == 1:  # the layer itself is at fault, and not what the loss was told
+        line = maker["line"] if maker.get("line") not in (None, called) else maker.get("built") or called
+        return Place(stage="train", file=line[0], line=line[1], step=fact.place.step, module=maker.get("module"))
+    line = fact.get("built") or own.get("built") or (maker or {}).get("line") or called
     return Place(stage="train", file=line[0], line=line[1], step=fact.place.step, module=maker.get("module") if maker else None)
 
 

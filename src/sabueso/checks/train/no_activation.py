@@ -104,5 +104,7 @@ def no_activation(
             ("share of the loss of the best constant that was got rid of", training.learnt, f"{most_learnt} or more"),
         ]
         place = fact.place.but(module=fact["fed_by"], file=line[0], line=line[1])
-        yield Finding(says, place, evidence, f"put nn.ReLU() between {fact['fed_by']} and {fact['module']}", confidence=0.9, verified="fact")
+        keras = fact["classes"][0] == "Dense"
+        remedy = f"give {fact['fed_by']} activation='relu'" if keras else f"put nn.ReLU() between {fact['fed_by']} and {fact['module']}"
+        yield Finding(says, place, evidence, remedy, confidence=0.9, verified="fact")
         return

@@ -10,6 +10,7 @@ from ...catalogue import check
 from ...events import Fact
 from ...findings import Finding
 from ...places import Place
+from ...reach import constant
 
 BINARY = ("binary_cross_entropy", "binary_cross_entropy_with_logits")
 SIGNED = ("soft_margin_loss", "hinge_embedding_loss")
@@ -24,6 +25,7 @@ class Unfit:
     evidence: list[tuple[str, Any, Any]]
     remedy: str
     confidence: float
+    covers: tuple[str, ...] = ()
 
 
 @check(stage="train", severity="error", leads_to=("not-learning", "underfitting", "misleading-metric", "learning-rate-too-low", "nonfinite-loss"))
@@ -32,7 +34,7 @@ def wrong_loss(loss_call: list[Fact], evaluation: list[Fact] = None, *, least: i
 
     What it means
     -------------
-    Cross-entropy over classes that exclude each other is given rows with several labels; a binary one is given quantities or class numbers;
+    Cross-entropy over classes that exclude each other is given rows with several labels, or one column; a binary one is given quantities or class numbers;
     a loss for labels of -1 and 1 is given 0 and 1; class numbers are learnt as if they were quantities.
     Why it is bad
     -------------
@@ -86,14 +88,18 @@ def wrong_loss(loss_call: list[Fact], evaluation: list[Fact] = None, *, least: i
     for found in by_line.values():
         if len(found) >= least:
             first, unfit = found[0]
-            place = Place(stage="train", file=first.place.file, line=first.place.line, step=first.place.step, module=first.place.module)
-            yield Finding(unfit.says, place, unfit.evidence, unfit.remedy, confidence=unfit.confidence, verified="fact")
+            file, line = first.get("built") or (first.place.file, first.place.line)
+            place = Place(stage="train", file=file, line=line, step=first.place.step, module=first.place.module)
+            yield Finding(unfit.says, place, unfit.evidence, unfit.remedy, confidence=unfit.confidence, verified="fact", covers=unfit.covers)
 
 
 def unfitting(fact: Fact, rounded: bool) -> Unfit | None:
     """What a loss was given that it is not made for."""
     function, target, given = fact["function"], fact["target"], fact["prediction"]
     distinct = target.get("distinct")
+    if "categorical" in function and (same := constant(function, given["shape"], None)) is not None:
+        return Unfit(same[0], [("columns of the prediction", 1, "one for each class, at least 2"), ("values of the targets", distinct, "one column a class")],
+                     f"{same[1]}, or one output and one column of the target a class", 0.95, ("graph-broken",))  # fmt: skip
     if function == "cross_entropy" and "float" in target["dtype"] and distinct == [0.0, 1.0]:
         return several_labels(target) if target["shape"] == given["shape"] and target.get("row_sum_high", 0) >= 2 else None
     if function in BINARY and fact["reduction"] != "none" and not fact["weights"] and target.get("outside_unit", 0.0) >= 0.05:
