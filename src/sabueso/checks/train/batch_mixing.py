@@ -12,22 +12,23 @@ from ...places import Place
 
 @check(stage="train", severity="error", leads_to=("not-learning", "underfitting", "overfitting", "shape-mismatch", "misleading-metric"))
 def batch_mixing(batch_mixing: list[Fact], *, least: int = 2) -> Iterator[Finding]:
-    """A layer takes the rows of the batch for steps in time, so that they influence each other.
+    """A layer takes the rows of the batch for steps in time, or a reshape tears them, so that they influence each other.
 
     What it means
     -------------
     Recurrent and attention layers expect (time, batch, features) unless `batch_first=True`; given (batch, time, features) they run along
-    the batch.
+    the batch. A `view` to (time, batch, features) does not exchange axes: it cuts the same memory anew, and each row is pieced together of others.
     Why it is bad
     -------------
     What is answered for one row depends on which others come before it, and time within a row is not seen at all.
     Evidence
     --------
     The shape given to a layer with `batch_first=False` whose first axis is as long as the model's input has rows and the loss has targets, one
-    a row, in at least two sampled steps.
+    a row, in at least two sampled steps. Or a reshape between the model's input and that loss after which an axis is as long as the batch but
+    the rows lie along none: followed by shapes through every operation, and only as far as they are sure.
     Remedy
     ------
-    `batch_first=True`.
+    `batch_first=True`; `permute` or `transpose` where a `view` was to exchange axes.
     Fault
     -----
         import torch
@@ -84,13 +85,16 @@ def batch_mixing(batch_mixing: list[Fact], *, least: int = 2) -> Iterator[Findin
     ----------
     PyTorch documentation, GRU and MultiheadAttention: batch_first.
     """
-    by_module: dict[tuple[int, str | None], list[Fact]] = {}
+    by_module: dict[tuple[int, str | None, int | None], list[Fact]] = {}
     for fact in batch_mixing:
-        by_module.setdefault((fact.process, fact.place.module), []).append(fact)
-    for (_, module), facts in by_module.items():
+        by_module.setdefault((fact.process, fact.place.module, fact.place.line if fact.get("how") else None), []).append(fact)
+    for (_, module, _), facts in by_module.items():
         if len(facts) < least:
             continue
         first = facts[0]
+        if first.get("how") == "reshape":
+            yield torn(first, len(facts))
+            continue
         yield Finding(
             says=f"`{module}` ({first['class']}, batch_first=False) runs along the {first['batch']} rows of the batch as if they were steps in time",
             place=Place(stage="train", file=first.place.file, line=first.place.line, step=first.place.step, module=module),
@@ -102,3 +106,23 @@ def batch_mixing(batch_mixing: list[Fact], *, least: int = 2) -> Iterator[Findin
             confidence=0.93,
             verified="fact",
         )
+
+
+def torn(fact: Fact, times: int) -> Finding:
+    """A reshape in place of a transpose."""
+    shape, result, rows = tuple(fact["shape"]), tuple(fact["result"]), fact["batch"]
+    into = f", as `{fact.place.module}` is given them" if fact.place.module else ""
+    where = result.index(rows)
+    return Finding(
+        says=f"`{fact['op']}` cuts {shape} anew into {result}{into}: the {rows} rows of the batch do not lie along axis {where} then, each is pieced "
+        "together of several",
+        place=fact.place,
+        evidence=[
+            (f"axis along which the rows of the batch lie before line {fact.place.line}", fact["axis"], None),
+            ("axes of the result along which they lie", "none", where),
+            ("sampled steps in which it was so", times, 0),
+        ],
+        remedy=f"exchange the axes in line {fact.place.line} (transpose({fact['axis']}, {where}), or permute), and reshape after that",
+        confidence=0.95,
+        verified="fact",
+    )

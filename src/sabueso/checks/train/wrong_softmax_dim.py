@@ -28,8 +28,9 @@ def wrong_softmax_dim(softmax_dim: list[Fact]) -> Iterator[Finding]:
     Evidence
     --------
     Shape and axis of a softmax on the way to the loss. Found where it runs over axis 0 of a table whose rows are the batch's and whose result is
-    read as probabilities, or where its result is the left factor of a matrix product and it does not run over the last axis. Square
-    tables that are normalised both ways (contrastive losses) and pooling over the rows of a bag are silent.
+    read as probabilities, or over the rows of the batch where its result weighs a sum within each row, or where its result is the left factor
+    of a matrix product and it does not run over the last axis. Square tables that are normalised both ways (contrastive losses) and pooling
+    over the rows of a bag are silent.
     Remedy
     ------
     `dim=1` (or `dim=-1`).
@@ -68,12 +69,17 @@ def wrong_softmax_dim(softmax_dim: list[Fact]) -> Iterator[Finding]:
     told = set()
     for fact in softmax_dim:
         shape, dim, key = fact["shape"], fact["dim"], (fact.place.file, fact.place.line)
-        over_rows, in_product = along_batch(fact), not_contracted(fact)
+        pooled = fact.get("pooled")
+        over_rows, in_product = pooled is not None or along_batch(fact), not_contracted(fact)
         if key in told or not (over_rows or in_product):
             continue
         told.add(key)
-        right = len(shape) - 1
-        what = f"over the {shape[dim]} rows of the batch" if over_rows else "along an axis that the matrix product does not sum over"
+        right = len(shape) - 1 if pooled is None else pooled
+        what = (
+            f"over the {shape[dim]} rows of the batch{'' if pooled is None else ', and its weights are summed over within each'}"
+            if over_rows
+            else "along an axis that the matrix product does not sum over"
+        )
         yield Finding(
             says=f"{fact['operation']} of a {tuple(shape)} tensor runs over axis {dim}, {what}",
             place=Place(stage="train", file=fact.place.file, line=fact.place.line, step=fact.place.step, module=fact.place.module),
@@ -82,7 +88,7 @@ def wrong_softmax_dim(softmax_dim: list[Fact]) -> Iterator[Finding]:
                 ("length of that axis", shape[dim], shape[right]),
                 ("rows of the batch", fact["batch"] or fact["rows"], None),
             ],
-            remedy=f"dim={right} (or -1) in line {fact.place.line}",
+            remedy=f"dim={right}{' (or -1)' if right == len(shape) - 1 else ''} in line {fact.place.line}",
             confidence=0.93 if over_rows else 0.85,
             verified="fact",
         )
