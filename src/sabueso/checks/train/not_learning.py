@@ -15,14 +15,15 @@ from ...places import Place
 @check(stage="train", severity="error", leads_to=("learning-rate-too-low", "underfitting", "learning-rate-too-high", "unseeded", "small-batch"))
 def not_learning(
     rebuilt: list[Fact] | None = None, weights_loaded: list[Fact] | None = None, train_loss: list[Series] | None = None, targets: list[Fact] | None = None,
-    learnable: list[Fact] | None = None, initial_weights: list[Fact] | None = None, activation: list[Fact] | None = None, *, least: int = 5, steps: int = 150,
+    learnable: list[Fact] | None = None, initial_weights: list[Fact] | None = None, activation: list[Fact] | None = None,
+    weights_missed: list[Fact] | None = None, *, least: int = 5, steps: int = 150,
 ) -> Iterator[Finding]:  # fmt: skip
-    """What is learnt is thrown away: the model is built anew each epoch, or overwritten with weights that were never trained.
+    """What is learnt is thrown away: built anew each epoch, overwritten with weights never trained, or never loaded.
 
     What it means
     -------------
     Model and optimizer are made inside the loop that should go over them, or the copy between a trained network and its target goes the wrong
-    way round.
+    way round; or a checkpoint is loaded without `strict`, and its names are not those of the model.
     Why it is bad
     -------------
     Every epoch is the first one.
@@ -30,9 +31,10 @@ def not_learning(
     --------
     Built anew: at least five optimizers of one line over parameters of the same shapes, where the parameters before are gone and were not
     used between their last backward and the next build (no evaluation, no `no_grad`, no `state_dict`), and either start from bit-equal
-    weights or each had one pass over a loader. Folds, searches and restarts use what they trained. Overwritten: a trained module loaded, at
-    least twice, the state of a living model that never changed and that the loss depends on. Where nothing else is known: after 150 steps the
-    loss is still that of the best constant, though the nearest rows of the same data get rid of three tenths of it and more (a warning).
+    weights or each had one pass over a loader. Folds and searches use what they trained. Overwritten: a trained module loaded, at least
+    twice, the state of a living model that never changed and that the loss depends on. Never loaded: load_state_dict took no name, or fewer
+    than differ by a prefix alone, and nothing else put weights in. Where nothing else is known: after 150 steps the loss is still that of
+    the best constant, though the nearest rows get rid of three tenths of it and more (a warning).
     Remedy
     ------
     Build before the loop; copy from the trained network to its target.
@@ -94,8 +96,23 @@ def not_learning(
             confidence=0.93,
             verified="fact",
         )
+    yield from map(missed, weights_missed or ())
     if activation:  # a linear model is another matter: underfitting
         yield from in_vain(train_loss or [], targets or [], learnable or [], initial_weights or [], steps)
+
+
+def missed(fact: Fact) -> Finding:
+    """A checkpoint whose names are not those of the model, loaded without a word."""
+    module, prefix, taken = fact["module"], fact["prefix"] or "", fact["taken"]
+    cure = f"{{{prefix[1:]!r} + k: v for k, v in state.items()}}" if prefix[:1] == "-" else f"{{k.removeprefix({prefix!r}): v for k, v in state.items()}}"
+    return Finding(
+        says=f"{'nothing' if not taken else 'next to nothing'} is loaded into `{module}`: the checkpoint says `{fact['stored']}` where it says "
+        f"`{fact['wanted']}`, and strict=False lets that pass, so its weights stay as they were",
+        place=fact.place.but(stage="train", module=module),
+        evidence=[("names of the checkpoint that were taken", taken, fact["keys"]), (f"names of `{module}` that got nothing", fact["missing"], 0)],
+        remedy=(f"load {cure}" if prefix else "load the part of it that holds weights, under the model's names") + ", and look at what load_state_dict returns",
+        severity="warning" if fact["trained"] else "error", confidence=0.92, verified="fact",
+    )  # fmt: skip
 
 
 def in_vain(train_loss: list[Series], targets: list[Fact], learnable: list[Fact], initial_weights: list[Fact], steps: int) -> Iterator[Finding]:
