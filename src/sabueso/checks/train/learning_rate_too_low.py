@@ -9,7 +9,8 @@ import numpy as np
 from ...catalogue import check
 from ...events import Fact, Series
 from ...findings import Finding
-from ...learning import Training, first_rate, matrices, rate_of_steps, trainings, within
+from ...learning import first_rate, matrices, rate_of_steps, trainings, within
+from ...schedules import restored, rising, stale_best
 
 
 @check(
@@ -18,7 +19,9 @@ from ...learning import Training, first_rate, matrices, rate_of_steps, trainings
 )  # fmt: skip
 def learning_rate_too_low(
     train_loss: list[Series], scheduler: list[Fact] = None, update_ratio: list[Series] = None, initial_weights: list[Fact] = None,
-    targets: list[Fact] = None, learning_rate: list[Series] = None, *, reach: float = 0.01, steps: int = 100, apart: float = 3.0,
+    targets: list[Fact] = None, learning_rate: list[Series] = None, rate_restored: list[Fact] = None,
+    *, reach: float = 0.01, steps: int = 100, apart: float = 3.0,
+    small: float = 0.03,
 ) -> Iterator[Finding]:  # fmt: skip
     """The steps are too small to get anywhere in the steps that there are.
 
@@ -32,9 +35,10 @@ def learning_rate_too_low(
     Evidence
     --------
     A plateau scheduler that began with a best value three times below all that it was given since (for losses), and cut the rate tenfold or
-    more: exact numbers. Or: over a hundred steps and more all updates together could have moved the median weight matrix by a hundredth of
-    its norm at most, and the loss lost less than a twentieth, far above what is left when a model has learnt. Or: the rate rises by equal steps
-    to the very end of a training that got rid of less than a quarter of the loss of the best constant and still falls (a warm-up too long).
+    more: exact numbers. Or: a restored state set the rate to less than 3 % of what was asked for, and the steps move nothing. Or: over a
+    hundred steps and more all updates together could have moved the median weight matrix by a hundredth of its norm at most, and the loss lost
+    less than a twentieth, far above what is left when a model has learnt. Or: the rate rises by equal steps to the very end of a training that
+    got rid of less than a quarter of the loss of the best constant and still falls (a warm-up too long).
     Remedy
     ------
     Set scheduler.best anew after loading, or do not load the scheduler; multiply the rate by ten until the loss falls.
@@ -85,12 +89,16 @@ def learning_rate_too_low(
             yield found
             return
         began = next((f for f in initial_weights or [] if f["optimizer"] == training.optimizer), None)
-        if began is None or len(training.losses) < steps or training.baseline is None or rate_of_steps(began) == "search":
+        given = next((f for f in rate_restored or [] if f["optimizer"] == training.optimizer and f["restored"] < small * f["asked"]), None)
+        if began is None or len(training.losses) < steps or training.baseline is None and given is None or rate_of_steps(began) == "search":
             continue
         wanted = matrices(began)
         ratios = [float(np.median(s.values)) for s in within(update_ratio or [], training) if s.place.tensor in wanted and s.place.estimator == began["name"]]
         far = float(np.median(ratios)) * len(training.losses) if ratios else 1.0
         fell = (training.first - training.last) / abs(training.first) if training.first else 0.0
+        if given is not None and 0 < far < reach and fell <= 0.05:
+            yield restored(given, far, training)
+            return
         learnt = training.learnt
         if not 0 < far < reach or fell > 0.05 or learnt is None or learnt > 0.2:
             continue
@@ -104,44 +112,3 @@ def learning_rate_too_low(
         place = began.place.but(step=int(training.steps[0]) + 1)
         yield Finding(says, place, evidence, f"try lr={rate * 10:.1g} to {rate * 1000:.1g} here", confidence=0.85)
         return
-
-
-def rising(training: Training, initial_weights: list[Fact], rates: list[Series], steps: int) -> Finding | None:
-    """A warm-up that is longer than the training: the rate rises by the same amount to the very end, while the loss still falls."""
-    began = next((f for f in initial_weights if f["optimizer"] == training.optimizer), None)
-    mine = next((s.values for s in rates if began is not None and s.place.module == began["name"] and len(s) >= max(steps, 50)), None)
-    if began is None or mine is None or training.learnt is None or training.learnt > 0.25 or not training.last < training.first:
-        return None
-    by = np.diff(mine)
-    moved = by[np.abs(by) > 1e-3 * np.abs(mine[1:])]
-    if not by.min() >= 0 or mine[-1] < 10 * max(mine[0], 1e-30) or len(moved) < 8 or np.ptp(moved) > 0.05 * moved.mean() or not by[-len(by) // 10 :].any():
-        return None
-    half = len(training.losses) // 2
-    if not np.median(training.losses[-max(half // 4, 5) :]) < np.median(training.losses[half : half + max(half // 4, 5)]):
-        return None
-    evidence = [
-        ("rate of the last step", float(mine[-1]), "that of the peak, long before the end"), ("rate of the first step", float(mine[0]), None),
-        ("share of the steps in which the rate rose", round(float((by > 0).mean()), 3), "0.1 or less"),
-        ("loss at the end", training.last, f"well below {training.baseline:.4g}, the loss of the best constant"),
-    ]  # fmt: skip
-    says = f"the rate of {began['class']} rises from {mine[0]:.2g} to {mine[-1]:.2g} over all {len(mine)} steps: the training ends before its warm-up does"
-    return Finding(says, began.place.but(step=int(training.steps[-1])), evidence, f"warm up over {max(len(mine) // 10, 1)} steps or so", confidence=0.85)
-
-
-def stale_best(fact: Fact, apart: float) -> Finding | None:
-    """A plateau scheduler that waits for a value that this run never had."""
-    best, metrics, rates = fact.get("best_before"), fact.get("metrics") or [], fact.get("rates") or []
-    if fact["class"] != "ReduceLROnPlateau" or not isinstance(best, (int, float)) or not np.isfinite(best) or len(metrics) < 3 or len(rates) < 2:
-        return None
-    lowering = (fact.get("settings") or {}).get("mode", "min") == "min"
-    if not lowering or best <= 0 or min(metrics) <= apart * best or rates[-1] > 0.11 * rates[0]:
-        return None
-    says = (f"the plateau scheduler began with best = {best:.3g}, which this run never came near (lowest {min(metrics):.3g}): every epoch counted as bad "
-            f"and the rate fell from {rates[0]:.2g} to {rates[-1]:.2g}")  # fmt: skip
-    evidence = [
-        ("scheduler.best before its first step", best, f"inf for a new run, or about {metrics[0]:.3g}, the first value given to it"),
-        ("lowest value given to it since", min(metrics), None),
-        ("learning rate at the end", rates[-1], f"{rates[0]:.2g}, as at the start"),
-    ]
-    remedy = "after loading its state set scheduler.best = float('inf') and scheduler.num_bad_epochs = 0, or leave the scheduler's state out"
-    return Finding(says, fact.place.but(tensor="scheduler.best"), evidence, remedy, confidence=0.95, verified="fact", covers=("scheduler-order",))
