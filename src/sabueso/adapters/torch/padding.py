@@ -20,6 +20,9 @@ KNOWS = frozenset({"masked_fill", "where", "pack_padded_sequence", "gather", "ma
 PICKS = frozenset({"gather", "take_along_dim"})  # they may as well look something up that has no filling (BERT does so with the kinds of its tokens)
 RECURRENT = frozenset({"gru", "lstm", "rnn_tanh", "rnn_relu"})
 ATTENDS = frozenset({"softmax", "scaled_dot_product_attention"})
+CELLS = frozenset({"gru_cell", "lstm_cell", "rnn_tanh_cell", "rnn_relu_cell"})
+LOOPS = frozenset({"GRU", "LSTM", "SimpleRNN"})  # of Keras, which walks through the steps itself
+LOOKUPS = frozenset({"embedding", "index_select", "take"})
 POOLS = frozenset({"mean", "sum", "avg_pool1d", "adaptive_avg_pool1d", "nanmean"})
 
 
@@ -53,9 +56,12 @@ class Padding:
     def forward(self, root: Any, inputs: Any, outputs: Any) -> None:
         """A model was called in a sampled step: keep the record (never the tensor) of its padded inputs."""
         for tensor in tensors_in(inputs)[:4]:
-            if tensor.dim() != 2 or tensor.is_floating_point() or tensor.dtype == torch.bool or tensor.shape[1] < 8:
+            if tensor.dim() != 2 or tensor.dtype == torch.bool or tensor.shape[1] < 8 or not is_plain(tensor):
                 continue
-            told, made = summary(tensor), self.trace.of(tensor)
+            as_float = tensor.is_floating_point()  # Keras casts token numbers to the dtype of its input, and back where it looks them up
+            if as_float and not bool(((tensor == tensor.round()) & (tensor >= 0)).all()):
+                continue
+            told, made = summary(tensor.detach().int() if as_float else tensor) | {"as_float": as_float}, self.trace.of(tensor)
             if made is not None and 0.3 < told.get("pad_share", 0) < 1:
                 root = self.modules.root_of(root) or root
                 told.update(model=self.modules.label(root), name=self.input_name(root, tensor), **self.beside(tensor, inputs))
@@ -96,30 +102,74 @@ class Padding:
         self.told[key] = self.told.get(key, 0) + 1
         if self.told[key] > TIMES:
             return
-        children: set[int] = {id(ids)}
-        inside = {id(m) for m in leads}
-        after = [m for m in self.trace.order if id(m) in inside]
-        for m in after:
-            if any(id(p) in children for p in m.parents):
-                children.add(id(m))
-        after = [m for m in after if id(m) in children]
+        after = following(self.trace.order, ids, leads)
+        if told["as_float"] and not any(m.op in LOOKUPS for m in after):
+            return
         used = any(p is mask for mask in told["masks"] for m in self.trace.order for p in m.parents)
-        masked = (
-            used
-            or not told["idle"]
-            and any(m.op in KNOWS and (m.op not in PICKS or id(m) in children) or m.dtype == torch.bool for m in leads if m.op != "leaf")
-            or any(p.dtype == torch.bool for m in after for p in m.parents)
-        )
+        masked = used or minds(leads, after, told["idle"])
         width, rows = told["shape"][1], told["shape"][0]
-        pool = next((m for m in after if pools(m, rows, width)), None) or (next((m for m in after if m.op in ATTENDS), None) if told["idle"] else None)
+        pool = next((m for m in after if pools(m, rows, width)), None) or last_state(after, rows, width)
+        pool = pool or (next((m for m in after if m.op in ATTENDS), None) if told["idle"] else None)
+        table = next((m.module for m in after if hasattr(m.module, "mask_zero")), None)  # of Keras
         value = {k: told[k] for k in ("model", "name", "shape", "pad", "pad_share", "padded_rows", "longest", "median_length", "side")}
         filled = self.filled if self.filled and self.filled["width"] == width else None
         value |= {"masked": masked, "idle_mask": told["idle"], "mask_unused": bool(told["masks"]) and not used}
-        value |= {"pool": pool.op if pool else None, "filled": filled}
+        value |= {"pool": name_of(pool), "filled": filled, "mask_zero": bool(table.mask_zero) if table is not None else None}
         module = self.modules.label(pool.module) if pool is not None and pool.module is not None else None
         line = told["made"] if told["idle"] and told["made"] is not None else pool.line if pool is not None else None
+        line = self.modules.built.get(table) or line
         where = line.place if line is not None else {}
         self.recorder.fact("padding", value, step=self.watch.step, stage="train", module=module, tensor=told["name"], **where)
+
+
+def following(order: list[Made], ids: Made, leads: list[Made]) -> list[Made]:
+    """What leads to the loss and comes of the token numbers."""
+    inside, children = {id(m) for m in leads}, {id(ids)}
+    found = []
+    for m in order:
+        if id(m) in inside and any(id(p) in children for p in m.parents):
+            children.add(id(m))
+            found.append(m)
+    return found
+
+
+def minds(leads: list[Made], after: list[Made], idle: bool) -> bool:
+    """Does anything that leads to the loss look like a mask, or like a choice by length?"""
+    children, wraps = {id(m) for m in after}, wrapped(leads)
+    marks = [m for m in leads if m.op != "leaf" and id(m) not in wraps and m.shape]  # a single number marks no places
+    knowing = any(m.op in KNOWS and (m.op not in PICKS or id(m) in children) or m.dtype == torch.bool for m in marks)
+    return not idle and knowing or any(p.dtype == torch.bool and p.shape and id(p) not in wraps for m in after for p in m.parents)
+
+
+def wrapped(leads: list[Made]) -> set[int]:
+    """Numbers of rows counted from the end where they are negative, as Keras does before it looks them up: a choice, and a comparison for it, but no mask."""
+    found = {id(m) for m in leads if m.op == "where" and not m.dtype.is_floating_point and any(p.op in ("lt", "ge") for p in m.parents[:1])}
+    users: dict[int, set[int]] = {}
+    for m in leads if found else ():
+        for p in m.parents:
+            if p.dtype == torch.bool:
+                users.setdefault(id(p), set()).add(id(m))
+    return found | {p for p, by in users.items() if by <= found}
+
+
+def last_state(after: list[Made], rows: int, width: int) -> Made | None:
+    """The end of a loop over all places, whose last state alone goes on."""
+    loops = [m for m in after if type(m.module).__name__ in LOOPS and getattr(m.module, "return_sequences", None) is False]
+    if loops and not any(getattr(m.module, "go_backwards", False) for m in loops) and list(loops[-1].shape[:1]) == [rows] and len(loops[-1].shape) == 2:
+        return loops[-1]
+    cells = [m for m in after if m.op in CELLS]
+    if len(cells) < width - 8 or not cells:
+        return None
+    known, each = {id(m): i for i, m in enumerate(cells)}, -(-len(cells) // width)  # records a step: both states of an LSTM, several layers
+    used = [known[id(p)] for m in after if m.op not in CELLS for p in m.parents if id(p) in known]
+    return cells[-1] if used and min(used) >= len(cells) - each else None
+
+
+def name_of(pool: Made | None) -> str | None:
+    """What it is called, for people."""
+    if pool is None:
+        return None
+    return type(pool.module).__name__ if pool.module is not None and type(pool.module).__name__ in LOOPS and pool.op not in RECURRENT else pool.op
 
 
 def pools(made: Made, rows: int, width: int) -> bool:

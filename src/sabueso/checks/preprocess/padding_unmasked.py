@@ -99,6 +99,8 @@ def finding(fact: Fact, training: Any) -> Finding:
         else "take the mean over the places that a mask (ids != padding) keeps"
     )
     says = f"`{fact['pool']}` runs through the filling: {100 * fact['pad_share']:.0f} % of what it reads is padding"
+    if fact.get("mask_zero") is not None:
+        remedy = "see that the mask of the Embedding comes through to it" if fact["mask_zero"] else "mask_zero=True in the Embedding"
     if fact.get("idle_mask"):
         says += ", and the mask given beside it is one everywhere"
         remedy = f"make the mask from the ids: mask = (ids != {fact['pad']}).long()"
