@@ -11,7 +11,7 @@ from torch.utils import data as torch_data
 from ...capture import lineage
 from ...capture.lineage import order, sight, uses
 from ...capture.lineage.registry import Known, shape_of
-from . import entities_seen
+from . import entities_seen, splits
 from .watch import Watch
 
 PART = "rows_seen"
@@ -25,7 +25,7 @@ MOST_BATCHES = 20_000  # of one pass
 class Rows:
     """The rows of one data set: their ids, and what a loader of it is called."""
 
-    __slots__ = ("known", "seen", "name", "file", "line", "origin", "loaders", "beside", "cut")
+    __slots__ = ("known", "seen", "name", "file", "line", "origin", "loaders", "beside", "cut", "split")
 
     def __init__(self, known: Known) -> None:
         self.known = known
@@ -37,6 +37,7 @@ class Rows:
         self.loaders: set[int] = set()
         self.beside: entities_seen.Beside | None = None
         self.cut: np.ndarray | None = None  # positions in the whole data set
+        self.split: tuple[Any, ...] | None = None  # the call that cut them off: its number, file, line
 
 
 class Pass:
@@ -178,6 +179,8 @@ class RowsSeen:
             known = self.known(dataset)
             held = self.sets[id(dataset)] = uses.reference(dataset), Rows(known) if known is not None else None
             self.all.append(held[1])
+            if held[1] is not None and (cuts := self.watch.parts.get(splits.PART)) is not None:
+                held[1].split = cuts.call_of(dataset)
         return held[1]
 
     def known(self, dataset: Any, depth: int = 4) -> Known | None:
@@ -265,8 +268,19 @@ class RowsSeen:
 
     def pair(self, fit: uses.Fit, rows: Rows, seen: np.ndarray, learnt: list[tuple[Rows, np.ndarray]]) -> None:
         origin = [(rows.file, rows.line, "", 0), *rows.origin] if rows.line and rows.file else rows.origin
-        self.uses.evaluated(fit, part(rows.known, np.flatnonzero(seen)), None, origin, "loader", scored=True)
+        judged = part(rows.known, np.flatnonzero(seen))
+        judged.notes["split_again"] = splits.again(self.split_of(rows), {self.split_of(r) for r, _ in learnt}, self.ever_learnt())
+        self.uses.evaluated(fit, judged, None, origin, "loader", scored=True)
         self.through(rows, seen, learnt, origin)
+
+    def split_of(self, rows: Rows) -> tuple[Any, ...] | None:
+        """The call that cut these rows off."""
+        rows.split = rows.split or splits.among(rows, self.lineage.parts.get("splits", ()))
+        return rows.split
+
+    def ever_learnt(self) -> set[tuple[Any, ...] | None]:
+        """The calls that cut off what any training learnt from."""
+        return {self.split_of(rows) for of in self.trained.values() for rows, mask in of.values() if mask.any()}
 
     def through(self, rows: Rows, seen: np.ndarray, learnt: list[tuple[Rows, np.ndarray]], origin: sight.Origin) -> None:
         """Do the rows learnt from and those judged, parts of one data set, hold rows of the same entities?"""

@@ -129,6 +129,8 @@ class Uses:
         }  # fmt: skip
         if len(shared) and how != "folds":
             pair |= self._overlap(fit, known, shared, x)
+            if known.notes.get("split_again"):
+                pair["split_again"] = known.notes["split_again"]
             if len(shared) == len(ids) < len(fit.ids):
                 pair["left_out_before"] = sum(not sets.meet(f, ids) for f in self.history if f is not fit.ids)
         return pair

@@ -33,7 +33,8 @@ def split_overlap(row_use: list[Fact], *, rows_shared: list[Fact] | None = None,
     --------
     Rows are known by their content and by where they stand in their table. A row counts as shared if training and evaluation hold it more
     often together than its table does, so that natural repeats don't count. Spoken of from 1 % of the evaluation's rows (at least three)
-    on, where either side has rows that the other lacks and the same model has no evaluation on rows of its own.
+    on, where either side has rows that the other lacks and the same model has no evaluation on rows of its own; or where a split ran twice
+    on one line, the model learnt from the parts of the one and is judged by those of the other, from which nothing learnt.
 
     Remedy
     ------
@@ -75,7 +76,9 @@ def split_overlap(row_use: list[Fact], *, rows_shared: list[Fact] | None = None,
     judged = row_uses.cleanly_judged(row_use)
     for pair in row_use:
         twice = pair.get("twice", 0)
-        if pair["how"] == "folds" or not pair["supervised"] or twice < max(least, share * pair["eval_distinct"]) or pair["fit"] in judged:
+        if pair["how"] == "folds" or not pair["supervised"] or twice < max(least, share * pair["eval_distinct"]):
+            continue
+        if pair["fit"] in judged and not pair.get("split_again"):
             continue
         within = pair["shared"] in (pair["eval_distinct"], pair["train_distinct"])
         if within or not pair["exact"] or row_uses.made_twice(pair) or not same_rows(pair):
@@ -93,15 +96,20 @@ def same_rows(pair: Fact) -> bool:
 
 def told(pair: Fact) -> Finding:
     """The finding of one pair."""
-    part, source = pair.get("part"), pair.get("source")
+    part, source, again = pair.get("part"), pair.get("source"), pair.get("split_again")
     name = f"{part['name']!r}" if part else "the evaluation"
     share = pair["twice"] / pair["eval_distinct"]
+    place = row_uses.part_place(pair).but(row=row_uses.rows_of(pair), stage="preprocess")
+    remedy = "Cut both parts from one order of the rows: the evaluation takes what training leaves over (rows[n:], table.drop(train.index))."
+    if again:
+        name, place = "the evaluation, which the same line split off anew,", place.but(file=again["file"], line=again["line"])
+        remedy = "Split once and keep the parts, or give the split a seed of its own: random_split(.., generator=torch.Generator().manual_seed(0))."
     return Finding(
         says=f"{pair['twice']} of the {pair['eval_distinct']} rows of {name} ({share:.0%}) are training rows of {pair['model']} as well "
              f"(fitted on {row_uses.where(pair['train_line'])}).",
-        place=row_uses.part_place(pair).but(row=row_uses.rows_of(pair), stage="preprocess"),
+        place=place,
         evidence=[("rows in training and evaluation", pair["twice"], 0), ("rows evaluated", pair["eval_rows"], None),
                   ("rows trained on", pair["train_rows"], None), (f"table of the rows: {source or 'unnamed'}", len(pair.get("rows", ())), "first 50")],
-        remedy="Cut both parts from one order of the rows: the evaluation takes what training leaves over (rows[n:], table.drop(train.index)).",
+        remedy=remedy,
         confidence=0.96, verified="fact",
     )  # fmt: skip
