@@ -15,15 +15,30 @@ STARVED = 0.25  # a class is starved where its share in training is under a quar
 
 
 def codes_of(y: Any) -> tuple[np.ndarray, bool] | None:
-    """(labels as float64 numbers or codes, whether they are classes); None for what is no column of labels."""
+    """(labels as float64 numbers or codes, whether they are classes); None for what is no column of labels, nor one column a class."""
     shape = shape_of(y) if y is not None else None
-    if shape is None or shape[0] < 8 or shape[0] > 2_000_000 or (len(shape) > 1 and int(np.prod(shape[1:])) != 1):
+    if shape is None or shape[0] < 8 or shape[0] > 2_000_000:
         return None
+    if len(shape) > 1 and int(np.prod(shape[1:])) != 1:
+        marked = one_hot(y, shape)
+        return (marked, True) if marked is not None else None
     table = table_of(y)
     if table is None or table.width != 1:
         return None
     values = table.floats()[:, 0] if table.numeric[0] else table.codes[:, 0].astype(np.float64)
     return values, not table.numeric[0] and len(np.unique(values)) <= min(MOST_CLASSES, len(values) // 4) or is_classes(values)
+
+
+def one_hot(y: Any, shape: tuple[int, ...]) -> np.ndarray | None:
+    """The number of the one column that is 1 in each row, where all others are 0."""
+    if len(shape) != 2 or not 1 < shape[1] <= MOST_CLASSES or shape[0] < 4 * shape[1] or shape[0] * shape[1] > 2_000_000:
+        return None
+    table = table_of(y)
+    if table is None or table.width != shape[1] or not table.numeric.all():
+        return None
+    values = table.floats()
+    marks = (values == 1).sum(axis=1) == 1
+    return values.argmax(axis=1).astype(np.float64) if marks.all() and (np.count_nonzero(values, axis=1) == 1).all() else None
 
 
 def is_classes(values: np.ndarray) -> bool:
