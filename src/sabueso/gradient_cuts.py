@@ -61,6 +61,24 @@ def lookups(cuts: list[Fact]) -> Iterator[Finding]:
         )
 
 
+def kept_back(cuts: list[Fact], least: int = 2) -> Iterator[Finding]:
+    """A function of the person's own whose backward gives nothing for an input."""
+    found = [f for f in cuts if f.get("function")]
+    if len(found) < least:
+        return
+    fact = found[0]
+    module = shared_module(fact["parameters"]) or (fact["parameters"] or [""])[0].rpartition(".")[0] or None
+    yield Finding(
+        says=f"the backward of `{fact['function']}` returns None for a tensor that `{module or 'trained parameters'}` gives it: nothing of it is ever trained",
+        place=Place(stage="train", file=fact.place.file, line=fact.place.line, step=fact.place.step, module=module),
+        evidence=[(f"position of that tensor among those given to {fact['function']}", fact["position"], None),
+                  ("parameters behind it that the optimizer holds and that got no gradient", fact["count"], 0),
+                  ("sampled steps in which it was so", len(found), 0)],
+        remedy=f"return its gradient in line {fact.place.line} (straight through: grad_out, masked where the value was clipped), in the place of that input",
+        confidence=0.95, verified="fact",
+    )  # fmt: skip
+
+
 def draws(cuts: list[Fact], least: int = 2) -> Iterator[Finding]:
     """Numbers drawn from a learnt distribution go on into trained layers, and the draw lets no gradient back."""
     found = [f for f in cuts if f.get("draw")]

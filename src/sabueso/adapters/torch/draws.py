@@ -9,8 +9,8 @@ from typing import Any
 
 import torch
 
-from .graph import feeds
 from .modules import Modules
+from .paths import feeds
 from .trace import Trace
 from .watch import Watch
 

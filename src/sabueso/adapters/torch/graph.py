@@ -9,6 +9,7 @@ import torch
 
 from .lines import Line, freezing, here
 from .modules import Modules, sample
+from .paths import adds, feeds, looked_up, with_gradient
 from .steps import Steps
 from .trace import Made, Trace, is_plain
 from .watch import Watch
@@ -115,7 +116,7 @@ class Graph:
             self.lookups(made)
             for m in made.ancestors():
                 if m.cut is m:
-                    self.fed[id(m)] = feeds(self.trace.order, m, leads)
+                    self.fed[id(m)] = feeds(self.trace.order, m, leads) or self.added(m, leads)
                     for p in m.ancestors():
                         if p.op == "parameter" and p.ref() is not None and (p.grad or p.lost):
                             self.cuts[id(p.ref())] = m
@@ -123,6 +124,16 @@ class Graph:
                     for p in m.parents:
                         if p.op == "parameter" and p.ref() is not None and p.grad:
                             self.cuts[id(p.ref())] = m.cut
+
+    def added(self, cut: Made, leads: set[int]) -> bool:
+        """Is a term of the loss made of it, which stays out of the gradient? Then its model was called, though without gradients."""
+        if cut.module is None or not adds(self.trace.order, cut, leads):
+            return False
+        root = self.modules.top_of(cut.module)
+        self.called.setdefault(id(root), root)
+        for p in root.parameters():
+            self.before.setdefault(id(p), sample(p))
+        return True
 
     def lookups(self, loss: Made) -> None:
         """Nearest entries looked up (argmin of distances, then the rows of the same table) past which no gradient flows."""
@@ -165,8 +176,9 @@ class Graph:
         for p in held.parameters:
             if p.grad is not None:
                 self.stepped[id(p)] = held.steps
+        own = {id(p) for p in held.parameters}
         for root in list(self.called.values()):
-            if any(p is q for p in list(root.parameters())[:400] for q in held.parameters[:1]) or not self.owner(root):
+            if any(id(p) in own for p in root.parameters()) or not self.owner(root):
                 self.tell(root, held)
 
     def owner(self, root: Any) -> bool:
@@ -307,48 +319,14 @@ class Graph:
         return None
 
 
-def feeds(order: list[Made], cut: Made, leads: set[int]) -> bool:
-    """Does what was cut off go into a layer whose parameters get gradients?"""
-    known = {id(cut)}
-    for m in order:
-        if id(m) in leads and m.number >= cut.number and any(id(p) in known for p in m.parents):
-            if m.grad and any(p.op == "parameter" and p.grad for p in m.parents):
-                return True
-            known.add(id(m))
-    return False
-
-
-def looked_up(order: list[Made], index: Made, scores: dict[int, Made]) -> tuple[Made | None, Made | None]:
-    """The table and the tensor of its rows that an index picked, where the index came from distances to that very table."""
-    known = {id(index)}
-    for m in order:
-        if m.number <= index.number:
-            continue
-        if any(id(p) in known for p in m.parents):
-            if m.op in ("embedding", "getitem", "index_select", "gather", "matmul", "mm"):
-                table = next((p for p in m.parents if id(p) in scores), None)
-                if table is not None:
-                    return table, m
-            if m.op in ("view", "reshape", "unsqueeze", "squeeze", "one_hot", "float", "to", "getitem", "type", "flatten", "expand", "scatter"):
-                known.add(id(m))
-    return None, None
-
-
-def with_gradient(made: Made) -> list[Made]:
-    """A record and the ancestors to which a gradient flows from it."""
-    found = [made] if made.grad else []
-    seen = {id(made)}
-    for m in found:
-        for p in m.parents:
-            if p.grad and id(p) not in seen and len(found) < 2000:
-                seen.add(id(p))
-                found.append(p)
-    return found
-
-
 def leaves(tensors: tuple[Any, ...]) -> list[Any]:
     """The tensors that the backward graph of some tensors puts gradients into."""
-    queue = [t.grad_fn for t in tensors if torch.is_tensor(t) and t.grad_fn is not None]
+    return behind([t.grad_fn for t in tensors if torch.is_tensor(t) and t.grad_fn is not None])
+
+
+def behind(nodes: list[Any]) -> list[Any]:
+    """The tensors at which gradients arrive that come through some nodes."""
+    queue: list[Any] = list(nodes)
     seen, found = set(queue), []
     for node in queue:
         variable = getattr(node, "variable", None) if type(node).__name__ == "AccumulateGrad" else None

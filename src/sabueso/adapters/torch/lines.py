@@ -104,7 +104,8 @@ def named(value: object, most: int = 3) -> str | None:
                     if held is value and name != "self":
                         return name
             owner = frame.f_locals.get("self")
-            for name, held in list(getattr(owner, "__dict__", {}).items()):
+            own = getattr(owner, "__dict__", {})
+            for name, held in [*own.items(), *(own.get("_modules") or {}).items()]:
                 if held is value:
                     return name
         frame = frame.f_back  # type: ignore[assignment]

@@ -9,7 +9,7 @@ from typing import Any
 from ...catalogue import check
 from ...events import Fact
 from ...findings import Finding
-from ...gradient_cuts import draws, flat, left, lookups, starved, whole
+from ...gradient_cuts import draws, flat, kept_back, left, lookups, starved, whole
 from ...parameters import cut_off, departed, idle, shared_module
 from ...places import Place
 
@@ -33,8 +33,8 @@ def graph_broken(
     --------
     Parameters that an optimizer holds and that took part in the loss of sampled steps, but got no gradient in any of them; the operation at
     which the gradient stops, with its line. Silent where they get gradients by another path or in another turn (targets without gradient,
-    fakes for a discriminator), and where they took no part. Or an optimizer that steps and never had a gradient, beside one that had; or
-    gradients that reach a model in every step and are exactly zero in each.
+    fakes for a discriminator), and where they took no part. Or a backward of the person's own that returns None for them. Or an
+    optimizer that steps and never had a gradient, beside one that had; or gradients that reach a model in every step and are exactly zero in each.
     Remedy
     ------
     Take the cut out of the path that is trained.
@@ -80,6 +80,7 @@ def graph_broken(
     yield from whole(graph_cut or [])
     yield from lookups(graph_cut or [])
     yield from draws(graph_cut or [])
+    yield from kept_back(graph_cut or [])
     yield from starved(optimizer_use or [], evaluation or [])
     yield from flat(optimizer_use or [])
 
