@@ -42,6 +42,8 @@ class KerasRows:
         cut = int(rows * (1 - share)) if share else rows
         if share and y is not None:
             self.in_order(y, cut, origin)
+        elif (both := joined(y, given.get("validation_data"))) is not None:
+            self.in_order(both, cut, origin, y)
         if known is None:
             return
         train = part(known, np.arange(cut)) if share else known
@@ -60,17 +62,20 @@ class KerasRows:
                 if isinstance(value, (int, float)):
                     self.recorder.point("logged", float(value), epoch, Place(stage="train", tensor=name))
 
-    def in_order(self, y: Any, cut: int, origin: sight.Origin) -> None:
-        """The last rows are held out before anything is shuffled: are they sorted by their label?"""
+    def in_order(self, y: Any, cut: int, origin: sight.Origin, called: Any = None) -> None:
+        """The last rows are held out before anything is shuffled: are they sorted by their label? `called` is the part of them that has a name."""
         held = order.codes_of(y)
         if held is None or not held[1] or not 4 < cut < len(held[0]) - 1:
             return
-        values, labels = held[0], order.named(y, self.lineage) or {}
+        values, labels = held[0], order.named(y if called is None else called, self.lineage) or {}
         told = {"how": "hold-out", "sorted": order.is_sorted(values, True), "lacking": round(order.lacking(values[:cut], values[cut:], values, True), 4),
                 "runs": order.runs(values), "levels": len(np.unique(values)), "levels_train": len(np.unique(values[:cut])), "judged": len(values) - cut,
                 "name": labels.get("name"), "column": labels.get("column"), "rows": list(range(cut, min(cut + 50, len(values)))),
-                "remedy": "Shuffle inputs and labels with one permutation before fit: validation_split takes the last rows as they stand."}  # fmt: skip
+                "remedy": "Shuffle inputs and labels with one permutation before fit: validation_split takes the last rows as they stand."
+                if called is None else "Shuffle inputs and labels with one permutation before they are cut (train_test_split does)."}  # fmt: skip
         file, line = origin[0][:2] if origin else (None, None)
+        if called is not None and labels.get("line"):  # where the part was cut off
+            file, line = labels["file"], labels["line"]
         self.recorder.fact("label_order", told, stage="preprocess", file=file, line=line)
 
     def judged(self, how: str) -> Callable[..., None]:
@@ -84,6 +89,14 @@ class KerasRows:
                 self.uses.evaluated(fit, known, x, sight.origin(), how, scored=how == "evaluate")
 
         return before
+
+
+def joined(y: Any, held: Any) -> np.ndarray | None:
+    """The labels to learn and those held out, one behind the other; None where they are no arrays of one width."""
+    other = held[1] if isinstance(held, (tuple, list)) and len(held) > 1 else None
+    if not isinstance(y, np.ndarray) or not isinstance(other, np.ndarray) or y.shape[1:] != other.shape[1:]:
+        return None
+    return np.concatenate([y, other]) if y.size + other.size <= 2_000_000 else None
 
 
 def part(known: Known, positions: np.ndarray) -> Known:
