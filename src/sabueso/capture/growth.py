@@ -28,6 +28,7 @@ MOST_OBJECTS = 20_000
 DEEPEST = 5
 MOST_NODES = 60  # of a graph, whose saved activations are counted
 SAMPLED = 8  # elements measured of a container
+MOST_CHAIN, MOST_SAVED = 20_000, 400  # nodes of one tensor's graph that are counted, and those whose saved activations are
 PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 
 
@@ -49,7 +50,8 @@ class Growth:
         self.last = self.most = 0
         self.start_step = self.looks = 0
         self.next_look = FIRST
-        self.seen: dict[tuple[str, int], list[tuple[int, Held]]] = {}  # (name, id) -> (step, what it held)
+        self.seen: dict[tuple[str, int], list[tuple[int, Held]]] = {}  # (name, id) -> (step, what it held); of a tensor the id of who holds it
+        self.names: dict[tuple[str, int], str] = {}  # what the person calls it
         self.lines: dict[str, tuple[str, int | None]] = {}  # where each grows, as far as it was found
         self.caches: dict[str, dict[str, Any]] = {}
 
@@ -71,11 +73,13 @@ class Growth:
     def census(self, step: int) -> None:
         """Measure every container that the program can name."""
         self.looks += 1
-        for name, owner in _reachable():
+        for name, owner, holder in _reachable():
+            key = (name.split(".")[-1], holder) if is_tensor(owner) else (name, id(owner))
             if type(owner).__name__ == "_lru_cache_wrapper":
                 self._cache(name, owner)
-            elif len(self.seen) < 400 or (name, id(owner)) in self.seen:
-                history = self.seen.setdefault((name, id(owner)), [])
+            elif len(self.seen) < 400 or key in self.seen:
+                history = self.seen.setdefault(key, [])
+                self.names[key] = max(self.names.get(key, ""), name, key=len)
                 if history and history[-1][0] == step:  # asked twice within a step: one look
                     history.pop()
                 history.append((step, _measure(owner, not self.recorder.shared.get("saved_hooks"))))
@@ -98,12 +102,13 @@ class Growth:
         self.look(0.0)
         if self.looks:
             self.census(self.recorder.step or 0)
-        for (name, _), history in list(self.seen.items()):
+        for key, history in list(self.seen.items()):
             if not history:
                 continue
+            name = self.names[key]
             (step, before), (until, after) = history[0], history[-1]
             if after.count > before.count and len(history) >= 2 and _steady(history):
-                where = grown_at(name)
+                where = grown_at(name, after.kind == "tensor")
                 where = self.lines[name] = where if where[1] else self.lines.get(name, where)  # at the very end the program's modules are gone
                 holders.append({
                     "name": name, "kind": after.kind, "from": before.count, "to": after.count, "bytes": after.bytes - before.bytes,
@@ -123,22 +128,26 @@ def _steady(history: list[tuple[int, Held]]) -> bool:
     return all(b > a for a, b in zip(counts, counts[1:-1])) and counts[-1] >= counts[-2]
 
 
-def _reachable() -> list[tuple[str, Any]]:
-    """(name as the person would write it, container or cache) for what modules, running functions and their objects hold."""
-    found: list[tuple[str, Any]] = []
+def _reachable() -> list[tuple[str, Any, int]]:
+    """(name as the person would write it; container, cache or tensor with a graph; id of who holds it) for what modules, running functions and
+    their objects hold."""
+    found: list[tuple[str, Any, int]] = []
     met: set[int] = set()
-    queue: deque[tuple[str, Any, int]] = deque()
+    queue: deque[tuple[str, Any, int, int]] = deque()
     for names in _roots():
-        queue.extend((k, v, 0) for k, v in names.items() if not k.startswith("__"))
+        queue.extend((k, v, 0, 0) for k, v in names.items() if not k.startswith("__"))
     while queue and len(met) < MOST_OBJECTS:
-        name, value, depth = queue.popleft()
+        name, value, depth, holder = queue.popleft()
         if id(value) in met or isinstance(value, (str, bytes, int, float, complex, bool, type(None), ModuleType)) or is_array(value):
             continue
         met.add(id(value))
         if type(value).__name__ == "_lru_cache_wrapper" or (isinstance(value, (list, dict, set, deque)) and len(value) >= LONG):
-            found.append((name, value))
+            found.append((name, value, holder))
+        elif is_tensor(value):
+            if value.grad_fn is not None and value.numel() < LONG:  # a running value, and not a layer's output
+                found.append((name, value, holder))
         elif depth < DEEPEST:
-            queue.extend((n, v, depth + 1) for n, v in _children(name, value))
+            queue.extend((n, v, depth + 1, id(value)) for n, v in _children(name, value))
     return found
 
 
@@ -186,12 +195,43 @@ def _own(kind: type) -> bool:
 
 def _measure(value: Any, graphs: bool) -> Held:
     """`graphs`: may saved activations be asked for? Not where hooks would run to give them (checkpointing computes them anew)."""
+    if is_tensor(value):
+        return _chain(value, graphs)
     elements = list(value.values()) if isinstance(value, dict) else list(value)
     few = [elements[i * (len(elements) - 1) // max(1, SAMPLED - 1)] for i in range(min(SAMPLED, len(elements)))] if elements else []
     each = sum(size_of(x) for x in few) / max(1, len(few))
     kept = [_graph_bytes(x) for x in few] if graphs else [0]
     graph = int(sum(kept) / len(kept) * len(elements)) if few and all(kept) else 0
     return Held(len(elements), int(each * len(elements)), graph, type(value).__name__)
+
+
+def _chain(value: Any, graphs: bool) -> Held:
+    """One tensor by the operations of its graph, and the bytes that these keep (those of the first few hundred, taken for the rest)."""
+    met, queue, saved = {value.grad_fn}, deque([value.grad_fn]), 0
+    for count in range(MOST_CHAIN):
+        if not queue:
+            break
+        node = queue.popleft()
+        saved += _saved(node)[0] if graphs and count < MOST_SAVED else 0
+        fresh = [n for n, _ in node.next_functions if n is not None and n not in met]
+        met.update(fresh)
+        queue.extend(fresh)
+    return Held(len(met), size_of(value), int(saved * max(1.0, len(met) / MOST_SAVED)), "tensor")
+
+
+def _saved(node: Any) -> tuple[int, bool]:
+    """Bytes of activations that a node of a graph keeps, and whether a backward pass has freed them."""
+    total = 0
+    for name in (n for n in dir(node) if n.startswith("_saved_")):
+        try:
+            saved = getattr(node, name)
+        except RuntimeError as error:
+            if "freed" in str(error):
+                return 0, True
+            continue  # weights that an optimizer has changed since: no activation
+        if is_tensor(saved) and not (saved.is_leaf and saved.requires_grad):
+            total += int(saved.numel()) * int(saved.element_size())
+    return total, False
 
 
 def _graph_bytes(value: Any) -> int:
@@ -207,15 +247,10 @@ def _graph_bytes(value: Any) -> int:
         if node is None or node in met:
             continue
         met.add(node)
-        for name in (n for n in dir(node) if n.startswith("_saved_")):
-            try:
-                saved = getattr(node, name)
-            except RuntimeError as error:
-                if "freed" in str(error):  # a backward pass went through
-                    return 0
-                continue  # weights that an optimizer has changed since: no activation
-            if is_tensor(saved) and not (saved.is_leaf and saved.requires_grad):
-                total += int(saved.numel()) * int(saved.element_size())
+        kept, freed = _saved(node)
+        if freed:  # a backward pass went through
+            return 0
+        total += kept
         queue.extend(n for n, _ in node.next_functions)
     return total
 
@@ -235,8 +270,8 @@ def size_of(value: Any, depth: int = 0) -> int:
     return sys.getsizeof(value) if isinstance(value, (str, bytes, bytearray, int, float)) else 64
 
 
-def grown_at(name: str) -> tuple[str, int | None]:
-    """The person's one line that adds to a container of that name; ("", None) where there is none or more than one."""
+def grown_at(name: str, value: bool = False) -> tuple[str, int | None]:
+    """The person's one line that adds to a container (or a running value) of that name; ("", None) where there is none or more than one."""
     last, _, key = name.split(".")[-1].partition("[")
     found = []
     for module in list(sys.modules.values()):
@@ -244,7 +279,9 @@ def grown_at(name: str) -> tuple[str, int | None]:
         tree = parsed(file) if file and is_users(file) else None
         for node in ast.walk(tree) if tree is not None else ():
             target = None
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("append", "add", "extend", "insert", "update"):
+            if value:
+                target = _added_to(node, last)
+            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("append", "add", "extend", "insert", "update"):
                 target = node.func.value
             elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
                 target = node.value
@@ -254,6 +291,18 @@ def grown_at(name: str) -> tuple[str, int | None]:
             if (isinstance(target, ast.Name) and target.id == last) or (isinstance(target, ast.Attribute) and target.attr == last):
                 found.append((os.path.abspath(str(file)), node.lineno))
     return found[0] if len(set(found)) == 1 else ("", None)
+
+
+def _added_to(node: ast.AST, last: str) -> ast.AST | None:
+    """The target of an assignment that makes a value of that name anew from what it was."""
+    if isinstance(node, ast.AugAssign):
+        return node.target
+    if isinstance(node, ast.Assign):
+        for target in (t for whole in node.targets for t in (whole.elts if isinstance(whole, ast.Tuple) else [whole])):
+            if last == getattr(target, "attr", getattr(target, "id", None)):
+                used = {getattr(n, "attr", getattr(n, "id", None)) for n in ast.walk(node.value)}
+                return target if last in used else None
+    return None
 
 
 def resident() -> int | None:

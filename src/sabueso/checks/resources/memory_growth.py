@@ -26,7 +26,7 @@ def memory_growth(
 
     What it means
     -------------
-    A list holds tensors together with the graph that they came from, or a cache keeps entries that are never asked for again.
+    A list or a running mean holds tensors together with the graph that they came from, or a cache keeps entries that are never asked for again.
 
     Why it is bad
     -------------
@@ -118,16 +118,18 @@ def _of_cache(cache: dict, common: list) -> Finding:
 
 
 def _of_graph(held: dict, common: list) -> Finding:
-    name = held["name"]
+    name, value = held["name"], held["kind"] == "tensor"
+    says = f"{name} keeps {held['to']} tensors together with the graph that each came from, so the activations of every one stay in memory"
+    first = (f"tensors with a graph in {name}", held["to"], 0)
+    if value:
+        says = f"{name} is made anew from what it was, graph and all: by now {held['to']:,} operations stay in memory for it, with their activations"
+        first = (f"operations in the graph of {name}", held["to"], held["from"])
     return Finding(
-        says=f"{name} keeps {held['to']} tensors together with the graph that each came from, so the activations of every one stay in memory",
+        says=says,
         place=Place(stage="resources", file=held["file"] or None, line=held["line"], tensor=name),
-        evidence=[
-            (f"tensors with a graph in {name}", held["to"], 0),
-            ("MB of activations that those graphs keep", round(held["graph"] / MB), 0),
-            *common,
-        ],
-        remedy=f"add numbers to {name} (`value.item()` or `value.detach()`), or compute the value under `with torch.no_grad():`",
+        evidence=[first, ("MB of activations that those graphs keep", round(held["graph"] / MB), 0), *common],
+        remedy=f"{'make' if value else 'add numbers to'} {name} {'of numbers ' if value else ''}(`value.item()` or `value.detach()`), or compute the value "
+        "under `with torch.no_grad():`",
         confidence=0.92,
         verified="fact",
     )
