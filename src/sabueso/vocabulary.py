@@ -164,6 +164,7 @@ VOCABULARY: dict[str, Term] = {
     "column": Term("profile", "", "a column of a table as read, of what a model was fitted on or judged with; place.tensor names the table or the call"),
     "correlation": Term("fact", "", "how the number columns that a model is fitted on go together: table, columns, values (a square of correlations)"),
     # ---- metrics, serving, monitoring
+    "accuracy_of_quantities": Term("fact", "", "an accuracy compiled for targets that are quantities: metric, best, levels, columns, watching, ran, epochs"),
     "device_asked": Term("fact", "", "a model was moved to a device in vain: device, model, what it ran on, whether the program said so", "torch"),
     "hand_broadcast": Term("fact", "", "a mean of a square table that holds all pairs of a vector and a column: names, shapes, value by row", "numpy"),
     "hand_metric": Term("fact", "", "means, made by hand at one line, of vectors with the rows of a model's last answer: values, sizes", "numpy"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -12,12 +13,17 @@ from ..capture import lineage
 from ..capture.around import Patches
 from ..capture.calling import direct
 from ..capture.lineage import order, sight, uses
+from ..capture.lineage.fingerprints import table_of
 from ..capture.lineage.registry import Known, shape_of
+from ..capture.origin import user_line
 from ..capture.recorder import Recorder, guarded
 from ..places import Place
 
 LIBRARIES = ("keras.src.backend.torch.trainer",)
-PROVIDES = ("row_use", "label_order", "logged")
+PROVIDES = ("row_use", "label_order", "logged", "accuracy_of_quantities")
+ACCURACIES = ("accuracy", "acc", "binary_accuracy", "categorical_accuracy", "sparse_categorical_accuracy")
+LEVELS = 60  # that classes have at most, and quantities more of
+ROOT = "keras.src."
 MOST_EPOCHS = 5000  # whose numbers are kept
 TRAINERS = {"torch": "TorchTrainer", "tensorflow": "TensorFlowTrainer", "jax": "JAXTrainer"}
 
@@ -29,6 +35,38 @@ class KerasRows:
         self.recorder = recorder
         self.lineage = lineage.of(recorder)
         self.uses = uses.of(recorder, self.lineage)
+        self.compiled: weakref.WeakKeyDictionary[Any, dict[str, Any]] = weakref.WeakKeyDictionary()  # by model
+
+    def compiles(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """compile(optimizer, loss, .., metrics) of a model that has accuracies."""
+        if not direct():
+            return
+        given = {**dict(zip(("self", "optimizer", "loss", "loss_weights", "metrics"), args)), **kwargs}
+        loss, held = given.get("loss"), given.get("metrics")
+        asked = [m for m in (held if isinstance(held, (list, tuple)) else [held]) if m in ACCURACIES or type(m).__module__ == ROOT + "metrics.accuracy_metrics"]
+        named = loss if isinstance(loss, str) else getattr(loss, "__name__", None) or type(loss).__name__
+        file, line = user_line()
+        if asked and not isinstance(loss, (dict, list, tuple)):
+            self.compiled[args[0]] = {"names": [m if isinstance(m, str) else m.name for m in asked], "loss": named, "file": file, "line": line}
+
+    def quantities(self, given: dict[str, Any], history: dict[str, list[float]]) -> None:
+        """Fact accuracy_of_quantities: numbers of many levels, fitted with an accuracy."""
+        told, y = self.compiled.get(given["self"]), given.get("y")
+        if told is None or "crossentropy" in told["loss"].lower().replace("_", "") or shape_of(y) is None or shape_of(y)[0] > 2_000_000:  # type: ignore[index]
+            return
+        table, metric = table_of(y), told["names"][0]
+        values = history.get(f"val_{metric}") or history.get(metric)
+        if table is None or not table.numeric.all() or not values:
+            return
+        first = table.floats()[:, 0]
+        levels = len(np.unique(first))
+        if levels <= max(LEVELS, len(first) // 10):
+            return
+        watching = [{"callback": type(c).__name__, "monitor": c.monitor} for c in listed(given.get("callbacks"))
+                    if str(getattr(c, "monitor", "")).removeprefix("val_") == metric]  # fmt: skip
+        value = {"metric": metric, "best": float(max(values)), "levels": levels, "columns": table.width, "watching": watching, "ran": len(values),
+                 "epochs": given.get("epochs", 1)}  # fmt: skip
+        self.recorder.fact("accuracy_of_quantities", value, stage="evaluate", file=told["file"], line=told["line"])
 
     def fitted(self, token: Any, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """fit(x, y, .., validation_split, validation_data)."""
@@ -36,6 +74,7 @@ class KerasRows:
             return
         self.history(getattr(result, "history", None))
         given = {**dict(zip(("self", "x", "y", "batch_size", "epochs", "verbose", "callbacks", "validation_split", "validation_data"), args)), **kwargs}
+        self.quantities(given, getattr(result, "history", None) or {})
         x, y, share = given.get("x"), given.get("y"), float(given.get("validation_split") or 0.0)
         known, origin = self.lineage.known_of(x) if shape_of(x) is not None else None, sight.origin()
         rows = (shape_of(x) or (0,))[0]
@@ -91,6 +130,12 @@ class KerasRows:
         return before
 
 
+def listed(callbacks: Any) -> list[Any]:
+    """The callbacks of a fit."""
+    callbacks = getattr(callbacks, "callbacks", callbacks)
+    return list(callbacks) if isinstance(callbacks, (list, tuple)) else [callbacks] if callbacks is not None else []
+
+
 def joined(y: Any, held: Any) -> np.ndarray | None:
     """The labels to learn and those held out, one behind the other; None where they are no arrays of one width."""
     other = held[1] if isinstance(held, (tuple, list)) and len(held) > 1 else None
@@ -108,6 +153,9 @@ def part(known: Known, positions: np.ndarray) -> Known:
 def install(recorder: Recorder) -> Callable[[], None]:
     """Hook the trainer of the backend in use; returns the undo."""
     patches, guard, hooks = Patches(), guarded("keras_rows", recorder), KerasRows(recorder)
+    base = sys.modules.get(ROOT + "trainers.trainer")
+    if base is not None and recorder.wants("accuracy_of_quantities"):
+        patches.around(base.Trainer, "compile", guard(hooks.compiles))
     for backend, name in TRAINERS.items() if recorder.wants(*PROVIDES) else ():
         module = sys.modules.get(f"keras.src.backend.{backend}.trainer")
         trainer = getattr(module, name, None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...accuracies import of_quantities
 from ...catalogue import check
 from ...events import Fact
 from ...findings import Finding
@@ -11,13 +12,15 @@ from ...scoring import Confusion
 
 
 @check(stage="evaluate", severity="error", leads_to=("misleading-metric",))
-def metric_inputs(metric: list[Fact] = None, hand_broadcast: list[Fact] = None, *, off: float = 0.01) -> Iterator[Finding]:
+def metric_inputs(
+    metric: list[Fact] = None, hand_broadcast: list[Fact] = None, accuracy_of_quantities: list[Fact] = None, *, off: float = 0.01,
+) -> Iterator[Finding]:  # fmt: skip
     """A metric is given something else than it asks for.
 
     What it means
     -------------
     Labels where scores are asked for (an area under a curve of hard 0 and 1), truth and answer exchanged, or a column (n, 1) and a vector
-    (n,) whose difference is a table of all pairs.
+    (n,) whose difference is a table of all pairs; or quantities where classes are asked for.
 
     Why it is bad
     -------------
@@ -62,6 +65,7 @@ def metric_inputs(metric: list[Fact] = None, hand_broadcast: list[Fact] = None, 
     ----------
     Fawcett, An introduction to ROC analysis, 2006.
     """
+    yield from of_quantities(accuracy_of_quantities or [])
     for m in metric or []:
         if m.get("hard"):
             yield _hard(m)
@@ -125,12 +129,11 @@ def _inverse(m: Fact) -> Finding:
 
 def _swapped(m: Fact, off: float) -> Finding | None:
     name, counts = m["metric"], Confusion.of(m.get("last"))
-    right = None
+    now = right = None
     if counts is not None:
         now, right = counts.score(name, m.get("settings") or {}), counts.swapped().score(name, m.get("settings") or {})
     elif name == "r2_score" and m.get("sums") and m["values"]:
-        now = m["values"][-1]
-        return _exchanged(m, now, None) if m["swapped"] else None
+        return _exchanged(m, m["values"][-1], None) if m["swapped"] else None
     if right is None or now is None or abs(now - right) < off:
         return None
     return _exchanged(m, now, right)
@@ -142,7 +145,6 @@ def _exchanged(m: Fact, now: float, right: float | None) -> Finding:
     return Finding(
         says=f"{name} is given the model's answer first and the truth second{shown}",
         place=m.place.but(tensor="y_true"),
-        evidence=[(f"{name} as called", round(now, 4), None if right is None else round(right, 4)),
-                  ("first argument", f"answer of {m['swapped']['model']}", "the truth")],
+        evidence=[(f"{name} as called", round(now, 4), right and round(right, 4)), ("first argument", f"answer of {m['swapped']['model']}", "the truth")],
         remedy=f"exchange the arguments: {name}(truth, answer)", confidence=0.93, verified="fact",
     )  # fmt: skip

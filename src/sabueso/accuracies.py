@@ -1,0 +1,29 @@
+"""Accuracies: a share of equal answers where quantities are to be told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from .events import Fact
+from .findings import Finding
+
+ENDS_EARLY = ("underfitting", "not-learning", "learning-rate-too-low")
+
+
+def of_quantities(accuracy_of_quantities: list[Fact], most: float = 0.05) -> Iterator[Finding]:
+    """Hardly any answer equals a quantity: what is compiled as accuracy stays at 0, and a callback that watches it sees nothing get better."""
+    for fact in accuracy_of_quantities:
+        watching = fact["watching"]
+        if fact["best"] > most or not watching and fact["columns"] > 1:  # beside the loss of an autoencoder it is idle, and does no harm
+            continue
+        name, ran, asked = fact["metric"], fact["ran"], fact["epochs"]
+        says = f"{name} counts answers that equal their target, and the targets are quantities: it stays at {fact['best']:.2g} however good the model gets"
+        evidence = [(f"best {name} of {ran} epochs", round(fact["best"], 4), None), ("values of the targets", fact["levels"], "a few classes")]
+        remedy = "metrics=['mae'] (or RootMeanSquaredError)"
+        if watching:
+            says += f", and {watching[0]['callback']} goes by it"
+            evidence += [(f"epochs that ran, with {watching[0]['callback']} on {watching[0]['monitor']}", ran, asked)]
+            remedy += ", and monitor='val_loss' in " + ", ".join(w["callback"] for w in watching)
+        found = Finding(says, fact.place.but(step=None), evidence, remedy, confidence=0.93 if watching else 0.75, verified="fact")
+        found.severity, found.covers = ("", ENDS_EARLY) if watching else ("warning", ())
+        yield found
