@@ -93,8 +93,8 @@ class RowsSeen:
         if dataset is None or held.indices is None or len(self.sets) > MOST_DATASETS:
             return
         rows = self.rows_of(dataset)
-        if rows is None:
-            return
+        if rows is None or isinstance(held.indices, list) and max(held.indices, default=0) >= rows.known.rows:
+            return  # a data set's length may be wrong: Keras, asked to predict, gives that of a row
         sampler = id(getattr(iterator, "_index_sampler", None))
         if sampler not in rows.loaders:
             rows.loaders.add(sampler)
