@@ -153,7 +153,7 @@ def install(watch: Watch) -> None:
     """Stand where samples are made."""
     if not watch.recorder.wants("worker_random", "sample_seed"):
         return
-    augmentation = Augmentation(watch)
+    augmentation = watch.parts[PART] = Augmentation(watch)
     watch.around(PART, torch_loader._BaseDataLoaderIter, "__init__", augmentation.begins, None)
     watch.around(PART, torch_fetch._MapDatasetFetcher, "fetch", augmentation.fetching, augmentation.fetched)
     for owner, name in ((np.random, "default_rng"), (np.random, "seed"), (random, "seed"), (torch, "manual_seed")):

@@ -70,6 +70,10 @@ def duplicate_augmentation(sample_seed: list[Fact]) -> Iterator[Finding]:
     ordered = {(f.place.file, f.place.line, str(f["seed"])) for f in sample_seed if not f["shuffled"]}
     for fact in [f for f in sample_seed if f["shuffled"] and (f.place.file, f.place.line, str(f["seed"])) not in ordered][:1]:
         says = f"{fact['call']}({fact['seed']}) runs anew for each sample of {fact['dataset']}: all get the same random numbers"
+        if fact["call"].startswith("torch."):
+            says = (
+                f"{fact['call']} draws for each sample of {fact['dataset']} from a generator set back to seed {fact['seed']}: all get the same random numbers"
+            )
         evidence = [
             (f"different samples made with seed {fact['seed']}", f"{fact['samples']} or more", 1),
             ("distinct seeds on that line", len({str(f["seed"]) for f in sample_seed if f.place.line == fact.place.line}), "one a sample"),
