@@ -132,7 +132,7 @@ VOCABULARY: dict[str, Term] = {
     "near_copies": Term("fact", "", "judged rows that training holds but for a little noise, with the same label: share, ratio of distances", "sklearn"),
     "row_mismatch": Term("fact", "", "inputs and labels of a fit come from different rows: rows, first, line of the labels, how it is known", "sklearn"),
     "row_use": Term("fact", "", "a fit and an evaluation: rows of both, those that both have, and what else learnt from the evaluation's rows", "sklearn"),
-    "tell": Term("fact", "", "a single input that gives the answer away: column, how, agreement, of the next best column", "sklearn"),
+    "tell": Term("fact", "", "a single input that gives the answer away: column, how, agreement, of the next best column", "sklearn, torch"),
     "window": Term("fact", "", "an input that holds the answer or a mean of a series over a window with it or later rows: column, window", "sklearn, torch"),
     # ---- tables: readers, joins, filters
     "bad_lines": Term("fact", "", "lines of a text file that a reader left out: lines, lost, the column with surplus separators, levels that vanish", "pandas"),

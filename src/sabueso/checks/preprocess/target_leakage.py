@@ -15,9 +15,10 @@ MEANING = {
     "running number": "numbers the rows in an order sorted by the label, so that a threshold on it is the label",
     "copy": "is the target itself in another unit or code",
     "filled after": "has one same value just where the label is one of its two values, and is spread elsewhere",
+    "left in": "is the target itself, a column a class",
     "image": "is the target itself up to a rounding or a trifle, and the other inputs can't tell it",
 }
-RANK = ("copy", "gaps", "filled after", "running number", "image")
+RANK = ("left in", "copy", "gaps", "filled after", "running number", "image")
 
 
 @check(stage="preprocess", severity="error", leads_to=("overfitting", "missing-values", "constant-column"), interventions=("column left out",))
@@ -38,7 +39,8 @@ def target_leakage(tell: list[Fact]) -> Iterator[Finding]:
     One of five patterns in the training rows: gaps of a column, or its one usual value (0, say), agree with a two-valued label in 98 % of
     rows, with errors under a tenth of the rarer label; a column of unrepeated whole numbers sorts the rows into one run a class; a column is
     an affine copy of a continuous target, or maps one to one to its classes, or is its copy but for a rounding (correlation 0.9995) while the
-    others explain less than 95 % of it. A column that is merely a good predictor is none of these.
+    others explain less than 95 % of it. Or, in a step of a network: the classes of just the rows that the loss asks for stand among the inputs,
+    and the result of an operation that should have taken them out was thrown away. A column that is merely a good predictor is none of these.
 
     Remedy
     ------
@@ -89,6 +91,9 @@ def target_leakage(tell: list[Fact]) -> Iterator[Finding]:
             evidence += [("share of the target that the other inputs explain", fact["next"], None)]
         if fact["how"] == "running number":
             evidence += [("runs of equal labels in the order of the column", fact["runs"], "many"), ("labels", fact["levels"], None)]
+        if fact["how"] == "left in":
+            yield left_in(fact)
+            return
         yield Finding(
             says=f"Input {fact['column']!r} {MEANING[fact['how']]} ({fact['agreement']:.1%} of {fact['rows']} training rows).",
             place=fact.place.but(column=fact["column"], stage="preprocess"),
@@ -97,3 +102,16 @@ def target_leakage(tell: list[Fact]) -> Iterator[Finding]:
             confidence=0.95 if fact["how"] != "running number" else 0.9, verified=tried(fact),
         )  # fmt: skip
         return
+
+
+def left_in(fact: Fact) -> Finding:
+    """The labels were to be taken out, and what did so gave a new tensor that nothing uses."""
+    name, call = fact["column"], fact["operation"]
+    return Finding(
+        says=f"{name} goes into the model with the class of all {fact['rows']} rows that the loss asks for: what {call} returns, the tensor without them, "
+        "is thrown away",
+        place=fact.place.but(column=name, stage="preprocess"),
+        evidence=[("rows whose class stands in their input", fact["rows"], 0), ("columns that say it", len(fact["columns"]), 0)],
+        remedy=f"Keep what it returns ({name} = {name}.{call}(..)), or call {call}_, which changes the tensor in place.",
+        confidence=0.95, verified="fact",
+    )  # fmt: skip
