@@ -18,6 +18,7 @@ from .watch import Watch
 
 PART = "layout"
 MOST_ROWS = 64
+MOST_VALUES = 2_000_000  # read at once, where eight pictures are no more
 LOOKS = 2  # calls of a model that are looked at
 PLANES = (2, 3, 4)  # channels of a picture
 LEAST_SIDE = 6
@@ -33,19 +34,26 @@ class Layout:
     def root(self, module: Any, args: tuple[Any, ...]) -> None:
         """A model is called in a sampled step."""
         x = args[0] if args else None
-        if not torch.is_tensor(x) or x.dim() != 4 or x.shape[1] not in PLANES or min(x.shape[2:]) < LEAST_SIDE or len(x) < 8:
-            return
-        if self.looked.get(module, 0) >= LOOKS:
+        first = torch.is_tensor(x) and x.dim() == 4 and x.shape[1] in PLANES and min(x.shape[2:]) >= LEAST_SIDE
+        last = torch.is_tensor(x) and x.dim() == 4 and x.shape[3] in PLANES and min(x.shape[1:3]) >= LEAST_SIDE  # as Keras has them
+        if not (first or last) or len(x) < 8 or self.looked.get(module, 0) >= LOOKS:
             return
         self.looked[module] = self.looked.get(module, 0) + 1
-        values = values_of(x[:MOST_ROWS].float())
+        values = values_of(x[: max(8, min(MOST_ROWS, MOST_VALUES // x[0].numel()))].float())
         if values is None or not np.isfinite(values).all() or values.std() == 0:
             return
-        told = {"shape": list(x.shape), **roughness(values)}
-        if told["images"] >= 0.9:
-            line = reshaped(tuple(x.shape[1:]))
-            where = {"file": line["file"], "line": line["line"]} if line else {}
-            self.recorder.fact("input_layout", {**told, "text": line["text"] if line else None, "array": line["array"] if line else None}, **where)
+        _, c, h, w = shape = tuple(x.shape) if first else (len(x), x.shape[3], *x.shape[1:3])
+        told = {"shape": list(shape), **roughness(values)} if first else {}
+        planar = planes(values.transpose(0, 2, 3, 1) if first else values)
+        if told.get("images", 0) >= 0.9:
+            self.tell(told, reshaped((c, h, w)))
+        elif planar["images"] >= 0.8:
+            self.tell({"shape": list(shape), **planar}, reshaped((h, w, c)))
+
+    def tell(self, told: dict[str, Any], line: dict[str, Any] | None) -> None:
+        """The fact `input_layout`."""
+        where = {"file": line["file"], "line": line["line"]} if line else {}
+        self.recorder.fact("input_layout", {**told, "text": line["text"] if line else None, "array": line["array"] if line else None}, **where)
 
 
 def roughness(x: np.ndarray) -> dict[str, Any]:
@@ -61,6 +69,24 @@ def roughness(x: np.ndarray) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def planes(x: np.ndarray) -> dict[str, Any]:
+    """The same of pictures that have their channels last, read one colour after the other.
+
+    Both axes have to gain, since grey pictures gain along one; and the channels of a pixel have to differ as neighbours in a plane do: where they are
+    copies of each other, a spectrogram that is smooth in time alone would gain along both.
+    """
+    n, h, w, c = x.shape
+    y = np.ascontiguousarray(x).reshape(n, c, h, w)
+    variance = 2 * x.var()
+    given, planar = (step(x, 1), step(x, 2)), (step(y, 2), step(y, 3))
+    copies = step(x, 3).mean() < 0.5 * planar[1].mean()
+    return {
+        "given": float(sum(given).mean() / 2 / variance), "planar": float(sum(planar).mean() / 2 / variance),
+        "gain": max(float(p.mean() / max(g.mean(), 1e-12)) for g, p in zip(given, planar)),
+        "images": 0.0 if copies else float(np.all([p < 0.8 * g for g, p in zip(given, planar)], axis=0).mean()), "counted": n,
+    }  # fmt: skip
+
+
 def step(x: np.ndarray, axis: int) -> np.ndarray:
     """By picture, the mean squared difference along an axis."""
     d = np.diff(x, axis=axis)
@@ -68,7 +94,7 @@ def step(x: np.ndarray, axis: int) -> np.ndarray:
 
 
 def reshaped(shape: tuple[int, ...]) -> dict[str, Any] | None:
-    """The one line of the person's files that reshapes something to pictures of that shape; None if there are several or none."""
+    """The line of the person's files that reshapes something to pictures of that shape, the first of one file; None if there is none."""
     found: dict[tuple[str, int], dict[str, Any]] = {}
     for module in list(sys.modules.values()):
         file = getattr(module, "__file__", None)
@@ -80,7 +106,7 @@ def reshaped(shape: tuple[int, ...]) -> dict[str, Any] | None:
                 if len(sizes) >= 3 and all(s in (MISSING, -1, want) for s, want in zip(sizes[-3:], shape)) and sizes[-3] == shape[0]:
                     where = {"file": os.path.abspath(file), "line": node.lineno}
                     found[where["file"], node.lineno] = {**where, "text": ast.unparse(node)[:200], "array": array_of(node)}
-    return next(iter(found.values())) if len(found) == 1 else None
+    return found[min(found)] if len({file for file, _ in found}) == 1 else None
 
 
 def array_of(node: ast.Call) -> str | None:
