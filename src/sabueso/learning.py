@@ -215,7 +215,7 @@ def drawn_at(parameter: dict[str, Any], otherwise: Place) -> Place:
 
 def rate_of_steps(initial_weights: Fact) -> str:
     """What the size of a step follows: 'gradient' (SGD), 'search' (a line search sets it), or 'rate' (Adam and its kin divide by the gradient's size)."""
-    return {"SGD": "gradient", "ASGD": "gradient", "LBFGS": "search"}.get(initial_weights["class"], "rate")
+    return {"SGD": "gradient", "ASGD": "gradient", "gradient descent by hand": "gradient", "LBFGS": "search"}.get(initial_weights["class"], "rate")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

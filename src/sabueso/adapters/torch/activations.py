@@ -14,6 +14,7 @@ from .watch import Watch
 PART = "activations"
 RECTIFIERS = frozenset({"relu", "relu6", "threshold", "clamp_min", "hardtanh"})
 SQUASHERS = {"tanh": (-1.0, 1.0), "sigmoid": (0.0, 1.0), "hardsigmoid": (0.0, 1.0), "softsign": (-1.0, 1.0)}
+PERIODIC = frozenset({"sin", "cos"})
 LINEAR = frozenset({"linear", "addmm", "matmul", "mm", "bmm", "conv1d", "conv2d", "conv3d", "einsum"})
 # what leaves a linear map linear: nothing between two linear layers but these means that one layer would do
 TRANSPARENT = frozenset({"view", "reshape", "flatten", "squeeze", "unsqueeze", "contiguous", "to", "dropout", "identity", "add", "radd", "T", "mT",
@@ -70,15 +71,19 @@ class Activations:
             return
         if name in RECTIFIERS or name in SQUASHERS or (name == "clamp" and given(args, kwargs, "min", 1) == 0):
             self.activation(name, outputs[0])
+        elif name in PERIODIC and torch.is_tensor(args[0]):
+            self.activation(name, outputs[0], args[0])
         elif name in LINEAR:
             self.linear(outputs[0])
 
-    def activation(self, name: str, output: Any) -> None:
-        """Dead, constant and saturated units of an activation function's output."""
+    def activation(self, name: str, output: Any, periodic: Any = None) -> None:
+        """Dead, constant and saturated units of an activation function's output. A sine is one only of what layers give it, not of data."""
         made = self.watch.parts["trace"].of(output)
         if made is None or not readable(output) or output.dim() < 2 or len(self.numbers) > MOST_SITES:
             return
         source = first_weighted(made)
+        if periodic is not None and (source is made or not source.grad or source.op not in LINEAR):
+            return
         own = self.label(made.module)
         key = ("op", name, id(made.module), source.module and id(source.module), made.line)
         fresh = key not in self.numbers
@@ -87,6 +92,8 @@ class Activations:
         if fresh:
             fed_by = {"module": self.label(source.module), "op": source.op} if source is not made else None
             value = {"kind": name, "fed_by": fed_by, "shape": list(output.shape), "module": place.module}
+            if periodic is not None:
+                value |= {"spread": float(periodic.detach().std()), "deep": any(p.grad and not weight(p) for p in source.parents)}
             self.recorder.fact("activation", value, place, step=self.watch.step)
         flat = units(output.detach(), made, source)
         if flat.shape[0] < 2:
@@ -95,7 +102,7 @@ class Activations:
         values = {"units_constant": share((high - low) <= 1e-6 * torch.maximum(high.abs(), low.abs()))}
         if name in SQUASHERS:
             values["units_saturated"] = saturated(flat, *SQUASHERS[name])
-        else:
+        elif periodic is None:
             values["units_dead"] = share((high == 0) & (low == 0))
         self.put(numbers, values)
 

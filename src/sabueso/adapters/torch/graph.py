@@ -19,6 +19,7 @@ MOST_PARAMETERS = 240  # of a model told
 TIMES = 6  # how often a model's parameters are told
 MOST_PAIRS = 40  # of models and optimizers told
 MOST_FRESH = 8
+MOST_DRAWN = 2000  # matrices
 MOST_NODES = 20_000  # of a backward graph walked
 
 
@@ -31,6 +32,7 @@ class Graph:
         self.steps: Steps = watch.parts["steps"]
         self.trace: Trace = watch.parts["trace"]
         self.initialised: dict[int, tuple[Any, str, Any, bool | None, Line | None]] = {}  # parameter id -> (reference, initialiser, values, narrows, line)
+        self.drawn: dict[int, tuple[Any, Line | None]] = {}  # address -> a few of the values that were drawn there before the training, line
         self.registered: dict[int, tuple[Any, Line | None]] = {}  # parameter id -> (reference, line that made it a part of a module)
         self.stepped: dict[int, int] = {}  # parameter id -> optimizer steps while it was held and had a gradient
         self.called: dict[int, Any] = {}  # roots called with gradients since the last turn
@@ -65,6 +67,12 @@ class Graph:
         if self.watch.backwards and not self.watch.armed and not self.watch.evaluating and self.fresh < MOST_FRESH:
             self.fresh += 1
             self.watch.arm()
+
+    def draw(self, token: Any, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Tensor.uniform_ or Tensor.normal_ wrote a matrix, perhaps the data of a parameter."""
+        tensor = args[0]
+        if not self.watch.backwards and len(self.drawn) < MOST_DRAWN and is_plain(tensor) and tensor.dim() > 1 and tensor.numel():
+            self.drawn[tensor.data_ptr()] = sample(tensor), here()
 
     def freeze(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Tensor.requires_grad_ or Module.requires_grad_ begins: the person's line, should it freeze."""
@@ -256,7 +264,9 @@ class Graph:
 
     def drawn_at(self, p: Any) -> Line | None:
         """The person's line that gave a parameter the values that it has: its initialiser's, or the one that made it where nothing of torch drew them."""
-        known = self.initialised.get(id(p))
+        known, (values, line) = self.initialised.get(id(p)), self.drawn.get(p.data_ptr() if is_plain(p) else 0, (None, None))
+        if values is not None and values == sample(p):
+            return line
         if known is not None and known[0]() is p:
             return known[4] if known[2] == sample(p) else None
         ref, line = self.registered.get(id(p), (None, None))
@@ -358,6 +368,8 @@ def install(watch: Watch) -> None:
     watch.parts["graph"] = graph
     for name in [n for n in vars(torch.nn.init) if n.endswith("_") and not n.startswith("_") and callable(getattr(torch.nn.init, n))]:
         watch.around(PART, torch.nn.init, name, None, graph.initialise(name))
+    for name in ("uniform_", "normal_"):
+        watch.around(PART, torch.Tensor, name, None, graph.draw)
     watch.around(PART, torch.nn.Module, "requires_grad_", graph.freeze)
     watch.around(PART, torch.nn.Module, "register_parameter", graph.register)
     watch.hang("on_forward", PART, graph.forward)

@@ -11,6 +11,9 @@ from typing import Any, NamedTuple
 from ...capture.operands import parsed
 from ...capture.origin import is_users, known
 
+MOST_HELD = 64  # members of a container that are looked through
+DRAWS = frozenset({"randn", "rand", "normal", "uniform", "standard_normal", "random", "random_sample", "randn_like", "rand_like"})
+
 
 class Line(NamedTuple):
     """A line of the person's code, unresolved."""
@@ -110,3 +113,45 @@ def named(value: object, most: int = 3) -> str | None:
                     return name
         frame = frame.f_back  # type: ignore[assignment]
     return None
+
+
+def held_in(value: object, most: int = 3) -> str | None:
+    """What an object is called within a list, tuple, dictionary or plain object of the frames that run (W[0], net.w1)."""
+    frame = sys._getframe(1)
+    while frame is not None and most:
+        if is_users(frame.f_code.co_filename):
+            most -= 1
+            for name, held in [*frame.f_locals.items(), *frame.f_globals.items()]:
+                if type(held) in (list, tuple, dict) and len(held) <= MOST_HELD:
+                    items = held.items() if type(held) is dict else enumerate(held)
+                    key = next((k for k, v in items if v is value), None)
+                    if key is not None:
+                        return f"{name}[{key!r}]"
+                elif (own := plain(held)) and name != "self":
+                    key = next((k for k, v in list(own.items()) if v is value), None)
+                    if key is not None:
+                        return f"{name}.{key}"
+        frame = frame.f_back  # type: ignore[assignment]
+    return None
+
+
+def plain(held: object) -> dict[str, object] | None:
+    """The attributes of an object of a class of the person's own."""
+    if type(held) in (int, float, str, bool, type(None)) or isinstance(held, type(sys)):
+        return None
+    module = sys.modules.get(type(held).__module__)
+    file = getattr(module, "__file__", None)
+    return getattr(held, "__dict__", None) if isinstance(file, str) and is_users(file) else None
+
+
+def drawing(name: str) -> tuple[str, int] | None:
+    """The one line of the person's files, with its file, that gives a name random numbers; None where there are several or none."""
+    found: set[tuple[str, int]] = set()
+    for module in list(sys.modules.values()):
+        file = getattr(module, "__file__", None)
+        if isinstance(file, str) and is_users(file):
+            for node in ast.walk(parsed(file) or ast.Module(body=[], type_ignores=[])):
+                if isinstance(node, ast.Assign) and any(getattr(t, "id", getattr(t, "attr", None)) == name for t in node.targets):
+                    draws = [c for c in ast.walk(node.value) if isinstance(c, ast.Call) and getattr(c.func, "attr", "").rstrip("_") in DRAWS]
+                    found |= {(os.path.abspath(file), c.lineno) for c in draws}
+    return found.pop() if len(found) == 1 else None

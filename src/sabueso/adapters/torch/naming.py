@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .lines import named
+from .lines import held_in, named
 from .watch import Watch
 
 MOST_MODULES = 400  # built modules that are searched for the owner of a tensor
@@ -43,4 +43,6 @@ def parameter_names(watch: Watch, held: Any) -> Names:
     for tensor in held.parameters if not wanted <= names.keys() else ():
         if id(tensor) not in names and (name := named(tensor)):
             names[id(tensor)] = (None, name)
+        elif id(tensor) not in names and (held_at := held_in(tensor)):
+            names[id(tensor)] = (None, held_at)
     return names

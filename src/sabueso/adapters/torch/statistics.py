@@ -11,6 +11,7 @@ from ...capture.budget import Budget
 from ...capture.kernel import BAD, HIGH, LOW, NORM, SUM, ZEROS, Kernel
 from ...capture.schedule import EARLY, Schedule
 from ...places import Place
+from .lines import drawing
 from .naming import parameter_names
 from .trace import is_plain
 from .watch import Watch
@@ -77,8 +78,12 @@ class Statistics:
 
     def tell_beginning(self, held: Any, tensors: list[Any]) -> None:
         """Fact initial_weights: shape, spread and symmetry of each tensor before its first step."""
-        if not self.recorder.wants("initial_weights") or held.number >= 12:
-            return
+        if self.recorder.wants("initial_weights") and held.number < 12:
+            place = held.line.place if held.line else {}
+            self.recorder.fact("initial_weights", self.beginning(held, tensors), step=self.watch.step, stage="train", **place)
+
+    def beginning(self, held: Any, tensors: list[Any]) -> dict[str, Any]:
+        """What that fact holds."""
         names, stats, told = parameter_names(self.watch, held), self.kernel.statistics(tensors), []
         for i, tensor in enumerate(tensors[:MOST_TOLD]):
             module, path = names.get(id(tensor), (None, f"parameter {i}"))
@@ -90,12 +95,12 @@ class Statistics:
                      "trainable": tensor.requires_grad}  # fmt: skip
             if (graph := self.watch.parts.get("graph")) is not None and (line := graph.drawn_at(tensor)) is not None:
                 entry["drawn_at"] = line.told
+            elif module is None and (at := drawing(path.partition("[")[0].rpartition(".")[2])) is not None:
+                entry["drawn_at"] = list(at)
             told.append(entry)
             if entry["alike"] in ("out", "both") and tensor.requires_grad:
                 self.twins.setdefault(held.number, []).append((i, path, module))
-        place = held.line.place if held.line else {}
-        value = {"optimizer": held.number, "name": held.name, "class": held.cls, "settings": settings(held.ref()), "parameters": told}
-        self.recorder.fact("initial_weights", value, step=self.watch.step, stage="train", **place)
+        return {"optimizer": held.number, "name": held.name, "class": held.cls, "settings": settings(held.ref()), "parameters": told}
 
     def tell_twins(self, held: Any) -> None:
         """Are the units that began alike still so after some steps? Only steps make them differ."""
