@@ -71,7 +71,7 @@ class Foretold:
         """The fact, at the line that made the windows."""
         known = self.lineage.known_of(inputs)
         source = known.source if known is not None and known.source.line and known.source.rows > rows else None
-        name, file, line = (source.name, source.file, source.line) if source is not None else (series[0], *(_cut_at() or series[1:]))
+        name, file, line = (source.name, source.file, source.line) if source is not None else (series[0], *(cut_at() or series[1:]))
         told = {"column": None, "position": position, "length": shape[1], "ahead": 0, "of": "the target", "share": 1.0, "rows": rows, "model": "the network",
                 "name": name, "how": "own value", "series": series[0]}  # fmt: skip
         self.recorder.fact("window", told, stage="preprocess", tensor=name, file=file or "", line=line)
@@ -113,7 +113,7 @@ def _series(rows: np.ndarray) -> tuple[str, str, int | None] | None:
     return None
 
 
-def _cut_at() -> tuple[str, int] | None:
+def cut_at() -> tuple[str, int] | None:
     """Where a data set of the person's own gives its items: the last line of its `__getitem__`."""
     for frame in sight.user_frames():
         for value in list(frame.f_locals.values())[: sight.MOST_NAMES]:

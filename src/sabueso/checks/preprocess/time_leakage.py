@@ -27,7 +27,8 @@ def time_leakage(window: list[Fact] | None = None, *, windows_shared: list[Fact]
     --------
     The input equals, in at least 80 % of sampled rows and to five digits, a mean or sum of the target over a window that ends at the row itself
     or later; or of another input over a window that reaches as far ahead as the target lies (its later value, or whether it rises).
-    Windows that end before the row fit none of these. Or: each row is the one before it moved on by a step, and half of the judged rows and more
+    Windows that end before the row fit none of these. Or, in the windows given to a network: a channel is a weighted sum of another one and of the
+    value to be predicted, to four digits, and is none without it. Or: each row is the one before it moved on by a step, and half of the judged rows and more
     have training rows on either side, which hold their values and their answers.
 
     Remedy
@@ -70,8 +71,8 @@ def time_leakage(window: list[Fact] | None = None, *, windows_shared: list[Fact]
     """
     yield from comparisons.shared_times(rows_shared or ())
     yield from cut_at_random(windows_shared or [])
-    yield from (own_value(f) for f in (window or [])[:1] if f.get("how") == "own value")
-    if not window or window[0].get("how") == "own value":
+    yield from ({"own value": own_value, "centred": centred}[f["how"]](f) for f in (window or [])[:1] if f.get("how"))
+    if not window or window[0].get("how"):
         return
     first = min(window, key=lambda w: (w["of"] != "the target", w["length"], w["position"]))
     names = list(dict.fromkeys(w.get("name") or w["column"] for w in window))
@@ -100,6 +101,19 @@ def own_value(fact: Fact) -> Finding:
                   ("its place in the window", fact["position"] + 1, "after the window's end")],
         remedy=f"let each window end before its target: begin it {late} step{'s' * (late > 1)} earlier, or take the target {late} later",
         confidence=0.95, verified="fact",
+    )  # fmt: skip
+
+
+def centred(fact: Fact) -> Finding:
+    """A smoothing of the series that looks both ways, cut into windows afterwards."""
+    return Finding(
+        says=f"channel {fact['channel'] + 1} of each window is a smoothing of the series that looks {fact['ahead']} values ahead: value "
+             f"{fact['position'] + 1} of its {fact['length']} was reckoned from the very value that is to be predicted",
+        place=fact.place.but(stage="preprocess"),
+        evidence=[("values that the smoothing looks ahead", fact["ahead"], 0), ("rows in which it is a weighted sum with the target", fact["rows"], 0),
+                  ("values of a window", fact["length"], None)],
+        remedy="smooth within each window, once it is cut (filter(series[end - length : end])), or with a filter that looks back only",
+        confidence=0.94, verified="fact",
     )  # fmt: skip
 
 
