@@ -18,6 +18,8 @@ from .trace import Trace
 from .watch import Watch
 
 PART = "arming"
+MOST_EVALUATIONS = 8  # of a closure in one sampled step: what is done for each grows with the operations since the step began
+MOST_BACKWARDS = 64  # of gradient accumulation
 
 
 class Eye(TorchFunctionMode):
@@ -42,6 +44,7 @@ class Arming:
         self.mode: Eye | None = None
         self.thread = 0
         self.hooks: list[Any] = []
+        self.backwards, self.at = 0, -1  # in the step at hand
         guard = watch.guard(PART)
         self.trace.see = guard(self.trace.see)  # type: ignore[method-assign]
         self.pre, self.post = guard(self.trace.enter), guard(self.trace.leave)
@@ -63,8 +66,22 @@ class Arming:
 
     def take_out(self) -> None:
         """All of it out, unless the step is armed or a window open."""
-        if self.watch.armed or self.watch.evaluating:
+        if not self.watch.armed and not self.watch.evaluating:
+            self.rest()
+
+    def evaluated(self, tensors: Any, _: Any) -> None:
+        """A loss of a sampled step went backward; the closure of L-BFGS does a hundred times a step: each is looked at by itself, and the first few only."""
+        if not self.watch.armed:
             return
+        self.backwards = self.backwards + 1 if self.watch.step == self.at else 1
+        self.at = self.watch.step
+        if self.watch.closure:
+            self.trace.clear()
+        if self.backwards >= (MOST_EVALUATIONS if self.watch.closure else MOST_BACKWARDS):
+            self.rest()
+
+    def rest(self) -> None:
+        """Hooks and mode out."""
         self.trace.open = False
         self.trace.clear()
         while self.hooks:
@@ -107,6 +124,7 @@ def install(watch: Watch) -> None:
     watch.parts["arming"], watch.parts["trace"] = arming, arming.trace
     watch.hang("on_arm", PART, arming.put_in)
     watch.hang("on_disarm", PART, arming.take_out)
+    watch.hang("after_backward", PART, arming.evaluated, sampled=True)
     watch.around(PART, torch, "compile", arming.compiled)
     watch.around(PART, torch.nn.Module, "compile", arming.compiled)
     for name in ("trace", "script", "trace_module"):
