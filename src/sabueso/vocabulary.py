@@ -32,11 +32,13 @@ VOCABULARY: dict[str, Term] = {
     "not_captured": Term("fact", "", "evidence that was given up: names, and why (a compiled model, a failed adapter, the budget)"),
     "overhead": Term("fact", "share", "what capture cost of the process's time: share, seconds"),
     # ---- torch: steps, losses, parameters
+    "batch_metric": Term("fact", "", "a metric by hand that a loop gathers batch by batch: metric, gathered (as of `metric`), line", "torch"),
     "batch_mixing": Term("fact", "", "rows of a batch influence each other: module, rows, how (a norm or attention over the batch axis)", "torch"),
     "broadcast": Term("fact", "", "an operation on two tensors whose result is larger than both, on the way to a loss: shapes, operation", "torch"),
     "evaluation": Term(
         "fact", "", "a model called for evaluation: module, class, training (its flag), grad, live (dropout and norms in training mode)", "torch"
     ),
+    "future_seen": Term("fact", "", "the answer at a place of a sequence moves with the very input that it is to tell: argument, at, rows, module", "torch"),
     "gradient_norm": Term("series", "l2 norm", "global norm of all gradients that an optimizer is about to apply; place.module names the optimizer", "torch"),
     "graph_cut": Term("fact", "", "an operation between parameters and a loss that lets no gradient through: operation, modules cut off, line", "torch"),
     "input_scale": Term("fact", "", "an input of a model whose scale is far from 1: spread, level, range, the array or column that it was made from", "torch"),

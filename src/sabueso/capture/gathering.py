@@ -31,7 +31,7 @@ def gathered(frame: FrameType, values: list[float], sizes: list[int]) -> Gathere
     if len(v) < LEAST or not np.isfinite(v[-LEAST:]).all() or (v[-LEAST:] == 0).all():
         return None
     sums, weighted = np.cumsum(v[::-1]), np.cumsum((v * n)[::-1])  # of the last 1, 2, 3, .. values
-    for name, x in _variables(frame):
+    for name, x in variables(frame):
         if isinstance(x, (list, tuple)) and len(x) >= LEAST:
             k = _listed(x, v)
             if k:
@@ -63,7 +63,7 @@ def _listed(x: Any, v: np.ndarray) -> int:
         return 0
 
 
-def _variables(frame: FrameType) -> list[tuple[str, Any]]:
+def variables(frame: FrameType) -> list[tuple[str, Any]]:
     """Names and values of a frame, and of the attributes of the person's own objects among them."""
     found: list[tuple[str, Any]] = []
     for name, x in list(names_in(frame).items())[-300:]:

@@ -27,6 +27,7 @@ WINDOWS = 6  # windows of one line that are opened; then every power of two, and
 WINDOW_COST, OPERATION_COST = 2e-4, 2e-5  # seconds, measured on one core
 CALLS = 3  # model calls seen in a window
 LONGEST = 0.5  # seconds that a window without a model call may stay open
+MOST_WHOLE, WHOLE_SECONDS = 400, 1.0  # calls and seconds of a pass that is seen to its end
 MOST_FACTS = 60
 MOST_MET = 2000
 DROPS = frozenset({"dropout", "alpha_dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout"})
@@ -45,6 +46,7 @@ class Evaluation:
         self.since = 0.0
         self.key: Any = None
         self.facts = 0
+        self.whole: dict[Any, int] = {}  # windows that are to be seen to their end, and how many of them
         self.trained: dict[int, dict[str, Any]] = {}  # roots called with gradients in this step
         self.told: dict[Any, int] = {}
         self.batches: set[int] = set()  # fingerprints of the last sampled training step's inputs
@@ -95,6 +97,8 @@ class Evaluation:
         for value in self.used:
             self.tell(value)
         self.used = []
+        if self.whole.get(self.key):
+            self.whole[self.key] -= 1
         self.budget.spent(WINDOW_COST + OPERATION_COST * self.trace.count)
         self.watch.evaluating = False
         self.watch.parts["arming"].take_out()
@@ -142,7 +146,7 @@ class Evaluation:
         source = fingerprint(inputs[0]) if inputs else 0
         self.inputs[source] = self.inputs.get(source, 0) + 1
         self.met[source] = self.met.get(source, 0) + 1 if len(self.met) < MOST_MET else 1
-        if self.facts < MOST_FACTS and outputs:
+        if self.facts < MOST_FACTS and outputs and self.calls <= 2 * CALLS:
             self.facts += 1
             line = here()
             flags = self.modules.flags(root)
@@ -153,6 +157,8 @@ class Evaluation:
                      "out": [id(self.trace.of(outputs[0]))], "drops": self.drops.told if self.drops and not flags["dropouts"] else None}  # fmt: skip
             self.used.append(value)
         self.drops = None
+        if self.whole.get(self.key) and self.calls < MOST_WHOLE and time.perf_counter() - self.since < WHOLE_SECONDS:
+            return
         if self.calls >= CALLS and not (self.used and not self.used[-1]["metrics"]):
             self.close()
         elif self.calls > 2 * CALLS:
@@ -164,7 +170,7 @@ class Evaluation:
             self.drops = self.drops or here()
         if not self.watch.evaluating or not self.used:
             return
-        if time.perf_counter() - self.since > LONGEST and not self.trace.stack:
+        if time.perf_counter() - self.since > (WHOLE_SECONDS if self.whole.get(self.key) else LONGEST) and not self.trace.stack:
             self.trace.open = False
         if name in METRICS or name.endswith("_loss") or "entropy" in name:
             made = next((self.trace.of(t) for t in tensors_in(args) if self.trace.of(t) is not None), None)

@@ -15,7 +15,9 @@ ADDITIVE = ("accuracy_score", "zero_one_loss", "hamming_loss", "mean_absolute_er
 
 
 @check(stage="evaluate", severity="error")
-def metric_averaging(metric: list[Fact], *, off: float = 0.02, largest_batch: int = 1024) -> Iterator[Finding]:
+def metric_averaging(
+    metric: list[Fact] | None = None, batch_metric: list[Fact] | None = None, *, off: float = 0.02, largest_batch: int = 1024
+) -> Iterator[Finding]:
     """A metric that is no mean over rows is averaged over batches.
 
     What it means
@@ -30,7 +32,8 @@ def metric_averaging(metric: list[Fact], *, off: float = 0.02, largest_batch: in
     Evidence
     --------
     The mean of the batches' values beside the value of the same rows together, and the batches that hold one class only. That the values
-    are gathered is seen in the variable that holds their running sum or list. Spoken where calls of one size follow each other (the last may
+    are gathered is seen in the variable that holds their running sum or list; a metric by hand is known by being equal, batch by batch, to
+    what the batch's targets and answers give. Spoken where calls of one size follow each other (the last may
     be smaller) and both values differ by more than 0.02.
 
     Remedy
@@ -66,7 +69,7 @@ def metric_averaging(metric: list[Fact], *, off: float = 0.02, largest_batch: in
     ----------
     Forman and Scholz, Apples-to-apples in cross-validation studies, 2010.
     """
-    for m in metric:
+    for m in [*(metric or ()), *(batch_metric or ())]:
         if m["metric"] in ADDITIVE or m["via"] != "call":
             continue
         told = [(abs(mean - whole), mean, whole, g) for g in m.get("gathered") or [] if _is_batches(g, largest_batch)
@@ -85,7 +88,7 @@ def metric_averaging(metric: list[Fact], *, off: float = 0.02, largest_batch: in
             place=m.place.but(tensor=g["name"]),
             evidence=[(f"mean of {name} over batches", round(mean, 4), round(whole, 4)), ("batches with one class only", empty, 0),
                       ("batches whose value is 0", g["zeros"], None), ("rows of a batch", g["batch"], None)],
-            remedy=f"append labels and answers of each batch to lists and call {m['metric']} once on their concatenation",
+            remedy=f"append labels and answers of each batch to lists and reckon {m['metric']} once on their concatenation",
             confidence=0.95, verified={"how": "the same rows' counts pooled", "before": round(mean, 4), "after": round(whole, 4)},
         )  # fmt: skip
 
