@@ -69,8 +69,9 @@ def metric_averaging(
     ----------
     Forman and Scholz, Apples-to-apples in cross-validation studies, 2010.
     """
+    lines = set()
     for m in [*(metric or ()), *(batch_metric or ())]:
-        if m["metric"] in ADDITIVE or m["via"] != "call":
+        if m["metric"] in ADDITIVE or m["via"] != "call" or m.get("hand") and m.place.line in lines:
             continue
         told = [(abs(mean - whole), mean, whole, g) for g in m.get("gathered") or [] if _is_batches(g, largest_batch)
                 for mean in [g["weighted_mean"] if g["how"].startswith("weighted") else g["mean"]]
@@ -79,6 +80,7 @@ def metric_averaging(
         if worst is None or worst[0] < off:
             continue
         _, mean, whole, g = worst
+        lines.add(m.place.line)
         name = m["metric"].removesuffix("_score")
         held = "added up" if "sum" in g["how"] else "collected"
         empty = g.get("one_class") or 0
