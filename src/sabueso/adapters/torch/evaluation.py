@@ -19,7 +19,7 @@ from ...capture.origin import is_users
 from .identity import ByIdentity
 from .lines import Line, here
 from .modules import Modules, sample
-from .trace import Trace, tensors_in
+from .trace import Made, Trace, is_plain, tensors_in
 from .watch import Watch
 
 PART = "evaluation"
@@ -55,6 +55,7 @@ class Evaluation:
         self.used: list[dict[str, Any]] = []
         self.inputs: dict[int, int] = {}
         self.met: dict[int, int] = {}  # how often the same rows were judged, over all windows
+        self.only: tuple[Made, Line | None] | None = None  # what was chosen among one column, and where
         self.drops: Line | None = None  # where dropout by function was at work in this call of a model
         self.budget = Budget(watch.recorder.budget)
 
@@ -180,6 +181,29 @@ class Evaluation:
             for value in self.used:
                 if value["out"][0] in own and name not in value["metrics"]:
                     value["metrics"].append(name)
+            if name in ("argmax", "max"):
+                self.chosen(args, kwargs, outputs)
+            elif name in ("eq", "ne") and self.only is not None:
+                self.compared(args, own)
+
+    def chosen(self, args: Any, kwargs: Any, outputs: list[Any]) -> None:
+        """A choice along an axis: of how many columns?"""
+        x, dim = args[0], kwargs.get("dim", args[1] if len(args) > 1 else None)
+        if torch.is_tensor(x) and outputs and isinstance(dim, int) and x.dim() > 1 and -x.dim() <= dim < x.dim() and dim % x.dim() and x.shape[0] > 1:
+            made = self.trace.of(outputs[-1])
+            self.only = (made, here()) if x.shape[dim] == 1 and made is not None else None
+
+    def compared(self, args: Any, own: set[int]) -> None:
+        """What was chosen among one column, and is 0 in every row, is compared with the truth."""
+        made, line = self.only  # type: ignore[misc]
+        for mine, other in (args[:2], args[1::-1]):
+            given = self.trace.of(mine) if torch.is_tensor(mine) and torch.is_tensor(other) and is_plain(other) else None
+            if given is None or not any(m is made for m in given.ancestors(8)):
+                continue
+            told = {"line": line.told if line else None, "others": round(float((other != 0).double().mean()), 4), "rows": other.numel()}
+            for value in self.used if told["others"] else ():
+                if value["out"][0] in own:
+                    value.setdefault("one_column", told)
 
     def tell(self, value: dict[str, Any]) -> None:
         """The fact `evaluation`."""

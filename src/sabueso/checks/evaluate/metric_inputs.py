@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...accuracies import of_quantities
+from ...accuracies import of_one_column, of_quantities
 from ...catalogue import check
 from ...events import Fact
 from ...findings import Finding
@@ -13,7 +13,8 @@ from ...scoring import Confusion
 
 @check(stage="evaluate", severity="error", leads_to=("misleading-metric",))
 def metric_inputs(
-    metric: list[Fact] = None, hand_broadcast: list[Fact] = None, accuracy_of_quantities: list[Fact] = None, *, off: float = 0.01,
+    metric: list[Fact] = None, hand_broadcast: list[Fact] = None, accuracy_of_quantities: list[Fact] = None, evaluation: list[Fact] = None, *,
+    off: float = 0.01,
 ) -> Iterator[Finding]:  # fmt: skip
     """A metric is given something else than it asks for.
 
@@ -65,16 +66,14 @@ def metric_inputs(
     ----------
     Fawcett, An introduction to ROC analysis, 2006.
     """
-    yield from of_quantities(accuracy_of_quantities or [])
+    yield from (*of_quantities(accuracy_of_quantities or []), *of_one_column(evaluation or []))
     for m in metric or []:
         if m.get("hard"):
             yield _hard(m)
         elif m.get("clipped"):
             yield _clipped(m)
         elif m.get("swapped"):
-            found = _swapped(m, off)
-            if found is not None:
-                yield found
+            yield from filter(None, [_swapped(m, off)])
         elif m.get("inverse"):
             yield _inverse(m)
     for b in hand_broadcast or []:

@@ -83,7 +83,7 @@ def loss_activation_mismatch(loss_call: list[Fact], *, train_loss: list[Series] 
         says, evidence, remedy = found
         flat = constant(fact["function"], fact["prediction"]["shape"], maker) is not None  # no gradient but zero
         yield Finding(says=says, place=place_of(fact, maker), evidence=[*evidence, *lowest(train_loss, fact)], remedy=remedy, confidence=0.95, verified="fact",
-                      covers=("graph-broken",) if flat else ())  # fmt: skip
+                      covers=("graph-broken", "metric-inputs") if flat else ())  # fmt: skip
 
 
 def as_scores(fact: Fact) -> tuple[Fact, dict[str, Any] | None]:

@@ -99,7 +99,7 @@ def unfitting(fact: Fact, rounded: bool) -> Unfit | None:
     distinct = target.get("distinct")
     if "categorical" in function and (same := constant(function, given["shape"], None)) is not None:
         return Unfit(same[0], [("columns of the prediction", 1, "one for each class, at least 2"), ("values of the targets", distinct, "one column a class")],
-                     f"{same[1]}, or one output and one column of the target a class", 0.95, ("graph-broken",))  # fmt: skip
+                     f"{same[1]}, or one output and one column of the target a class", 0.95, ("graph-broken", "metric-inputs"))  # fmt: skip
     if function == "cross_entropy" and "float" in target["dtype"] and distinct == [0.0, 1.0]:
         return several_labels(target) if target["shape"] == given["shape"] and target.get("row_sum_high", 0) >= 2 else None
     if function in BINARY and fact["reduction"] != "none" and not fact["weights"] and target.get("outside_unit", 0.0) >= 0.05:
