@@ -21,8 +21,10 @@ MEANING = {
 RANK = ("left in", "copy", "gaps", "filled after", "running number", "image")
 
 
-@check(stage="preprocess", severity="error", leads_to=("overfitting", "missing-values", "constant-column"), interventions=("column left out",))
-def target_leakage(tell: list[Fact]) -> Iterator[Finding]:
+@check(
+    stage="preprocess", severity="error", leads_to=("overfitting", "missing-values", "constant-column", "misleading-metric"), interventions=("column left out",)
+)
+def target_leakage(tell: list[Fact] | None = None, future_seen: list[Fact] | None = None) -> Iterator[Finding]:
     """An input gives the answer away: it was written after the answer was known, or is the answer.
 
     What it means
@@ -40,11 +42,13 @@ def target_leakage(tell: list[Fact]) -> Iterator[Finding]:
     rows, with errors under a tenth of the rarer label; a column of unrepeated whole numbers sorts the rows into one run a class; a column is
     an affine copy of a continuous target, or maps one to one to its classes, or is its copy but for a rounding (correlation 0.9995) while the
     others explain less than 95 % of it. Or, in a step of a network: the classes of just the rows that the loss asks for stand among the inputs,
-    and the result of an operation that should have taken them out was thrown away. A column that is merely a good predictor is none of these.
+    and the result of an operation that should have taken them out was thrown away. Or, where the targets of a sequence are its inputs one place
+    later: the input at a place is exchanged on a copy, and the answer at the place before, which it is, moves. A column that is merely a good
+    predictor is none of these.
 
     Remedy
     ------
-    Leave the column out, and ask of each input whether it is known when the forecast is made.
+    Leave the column out (mask later places in a sequence), and ask of each input whether it is known when the forecast is made.
 
     Fault
     -----
@@ -78,7 +82,8 @@ def target_leakage(tell: list[Fact]) -> Iterator[Finding]:
     ------------
     A column that predicts well for reasons that only its meaning tells is not spoken of.
     """
-    found = [f for f in tell if f["how"] in MEANING]
+    yield from map(ahead, (future_seen or [])[:1])
+    found = [f for f in tell or [] if f["how"] in MEANING]
     for fact in sorted(found, key=lambda f: RANK.index(f["how"])):
         evidence: list[tuple[str, Any, Any]] = [("rows in which it tells the label", fact["agreement"], "about the share of the larger class"),
                                                 ("training rows", fact["rows"], None)]  # fmt: skip
@@ -113,5 +118,22 @@ def left_in(fact: Fact) -> Finding:
         place=fact.place.but(column=name, stage="preprocess"),
         evidence=[("rows whose class stands in their input", fact["rows"], 0), ("columns that say it", len(fact["columns"]), 0)],
         remedy=f"Keep what it returns ({name} = {name}.{call}(..)), or call {call}_, which changes the tensor in place.",
+        confidence=0.95, verified="fact",
+    )  # fmt: skip
+
+
+def ahead(fact: Fact) -> Finding:
+    """A network that is to tell the next of a sequence and is given it."""
+    at, module = fact["at"], fact["module"]
+    return Finding(
+        says=f"the answer at place {at - 1} of a sequence moves with the input at place {at}, which is that very answer"
+        + (f": `{module}` lets later places through" if module else ""),
+        place=fact.place,
+        evidence=[
+            (f"rows whose answer at place {at - 1} moved when the input at place {at} alone was exchanged, on a copy", fact["rows"], 0),
+            (f"rows in which it was exchanged, of sequences of {fact['places']} places", fact["exchanged"], None),
+        ],
+        remedy="give the attention a causal mask (nn.Transformer.generate_square_subsequent_mask, is_causal=True); pad convolutions on the left alone; "
+        "no bidirectional recurrence",
         confidence=0.95, verified="fact",
     )  # fmt: skip
