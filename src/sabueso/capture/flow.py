@@ -316,6 +316,7 @@ class Flow:
             value["order"] = order_of(model.columns, got, value["columns"])
         value["answers"] = self._answers(stream)
         value["truth"] = stream.truth.told(rows, got, model.columns, model.target)
+        stream.truth.beside_new(value["columns"], got)
         value["clock"] = [{"column": _name(model.names, j), "raw": model.clock[j][0], "part": model.clock[j][1],
                   "fit": dict(model.clock[j][2]),
                            "now": dict(now)} for j, now in stream.clock.items()]  # fmt: skip

@@ -64,6 +64,19 @@ class Truth:
             told["change"]["explains"] = _explains(columns, [r.name for r in learnt], at, lost, after)
         return told
 
+    def beside_new(self, told: list[dict[str, Any]], columns: list[np.ndarray]) -> None:
+        """Of each column with values that the model never met: the mean error of the rows that have them, and that of the others."""
+        for c in [c for c in told if c.get("new")] if self.parts else ():
+            order = sorted(self.parts)
+            at = np.concatenate([np.arange(s, s + len(self.parts[s][0])) for s in order])
+            true, answered = (np.concatenate([self.parts[s][i] for s in order]) for i in (0, 1))
+            error = _error(true, answered)
+            if error is None or at.max() >= len(columns[c["index"]]):
+                return
+            new = np.isin(columns[c["index"]][at].astype(str), list(map(str, c["new"])))
+            if new.any() and not new.all():
+                c["missed"] = [float(error[0][new].mean()), float(error[0][~new].mean())]
+
 
 def _error(true: np.ndarray, answered: np.ndarray) -> tuple[np.ndarray, np.ndarray | None] | None:
     """(size of the error by row, signed error of numbers)."""

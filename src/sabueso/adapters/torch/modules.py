@@ -188,6 +188,8 @@ class Modules:
     def flags(self, module: Any) -> dict[str, Any]:
         """Training flag of a model and of its parts that behave differently in training."""
         live, asleep, dropped = [], [], 0
+        sizes = [(p.numel(), p.requires_grad) for p in module.parameters() if not isinstance(p, torch.nn.UninitializedParameter)]
+        frozen = sum(n for n, trained in sizes if not trained) / max(1, sum(n for n, _ in sizes))
         for path, m in module.named_modules():
             name = type(m).__name__
             if name.startswith(LIVE) and (getattr(m, "p", 1) != 0) and (getattr(m, "track_running_stats", True)):
@@ -198,6 +200,7 @@ class Modules:
         held = self.switched.get(module, {})
         lines = {k: held[k].told for k in ("train", "eval") if held.get(k)}
         return {"training": bool(module.training), "live": live[:12], "asleep": asleep[:12], "lines": lines, "last": held.get("last"), "dropouts": dropped,
+                "frozen": round(frozen, 3),
                 "strayed": [[p, *self.strayed.get(m)] for p, m in module.named_modules() if m in self.strayed][:8]}  # fmt: skip
 
 

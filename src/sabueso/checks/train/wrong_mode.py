@@ -23,7 +23,7 @@ LEADS_TO = (
 
 
 @check(stage="train", severity="error", leads_to=LEADS_TO, interventions=("training mode",))
-def wrong_mode(mode: list[Fact], parameters: list[Fact], *, strays: float = 1.0) -> Iterator[Finding]:
+def wrong_mode(mode: list[Fact], parameters: list[Fact], *, strays: float = 1.0, backbone: float = 0.5) -> Iterator[Finding]:
     """A model is trained while it is in evaluation mode.
 
     What it means
@@ -36,9 +36,9 @@ def wrong_mode(mode: list[Fact], parameters: list[Fact], *, strays: float = 1.0)
     Evidence
     --------
     The training flag at the sampled steps whose backward reached the model; dropout layers that are off; how far batches lie from the stored
-    statistics. Silent where the model itself is in training mode and only some layers are not (frozen batch norms), where nothing in it
-    behaves differently in training, and where batch norms alone are concerned and their statistics fit the batches (within one standard
-    deviation).
+    statistics. Silent where more than half of its parameters are frozen (a backbone that is kept as it is), where the model itself is in
+    training mode and only some layers are not (frozen batch norms), where nothing in it behaves differently in training, and where batch norms
+    alone are concerned and their statistics fit the batches (within one standard deviation).
     Remedy
     ------
     `model.train()` at the start of each epoch.
@@ -82,7 +82,7 @@ def wrong_mode(mode: list[Fact], parameters: list[Fact], *, strays: float = 1.0)
     for fact in mode:
         by_model[fact.process, fact["model"]].append(fact)
     for key, facts in by_model.items():
-        asleep = [f for f in facts if not f["training"] and f["asleep"]]
+        asleep = [f for f in facts if not f["training"] and f["asleep"] and f.get("frozen", 0) < backbone]
         if key not in changed or not asleep:
             continue
         at = asleep[0].place.step or 0
