@@ -110,6 +110,7 @@ class Padding:
         width, rows = told["shape"][1], told["shape"][0]
         pool = next((m for m in after if pools(m, rows, width)), None) or last_state(after, rows, width)
         pool = pool or (next((m for m in after if m.op in ATTENDS), None) if told["idle"] else None)
+        masked = masked or pool is not None and pool.op in POOLS and adds_nothing(pool, told["pad"])
         table = next((m.module for m in after if hasattr(m.module, "mask_zero")), None)  # of Keras
         value = {k: told[k] for k in ("model", "name", "shape", "pad", "pad_share", "padded_rows", "longest", "median_length", "side")}
         filled = self.filled if self.filled and self.filled["width"] == width else None
@@ -139,6 +140,13 @@ def minds(leads: list[Made], after: list[Made], idle: bool) -> bool:
     marks = [m for m in leads if m.op != "leaf" and id(m) not in wraps and m.shape]  # a single number marks no places
     knowing = any(m.op in KNOWS and (m.op not in PICKS or id(m) in children) or m.dtype == torch.bool for m in marks)
     return not idle and knowing or any(p.dtype == torch.bool and p.shape and id(p) not in wraps for m in after for p in m.parents)
+
+
+def adds_nothing(pool: Made, pad: int) -> bool:
+    """Is what is added up looked up in a table whose row for the filling is all zeros, as `padding_idx` keeps it?"""
+    source = pool.parents[0]
+    table = next((p.ref() for p in source.parents if p.op == "parameter" and len(p.shape) == 2), None) if source.op == "embedding" else None
+    return table is not None and is_plain(table) and 0 <= pad < len(table) and not bool(table.detach()[pad].any())
 
 
 def wrapped(leads: list[Made]) -> set[int]:
