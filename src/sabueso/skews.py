@@ -144,3 +144,19 @@ BETWEEN = {
     "turned": "it is {steps} off (of {period})", "recoded": "each of its {values} values stands for another one",
     "scaled": "it is {slope} times as large, plus {start}", "bent": "it is a power, a logarithm or the like of what it was",
 }  # fmt: skip
+
+
+def renumbered(fact: Fact) -> Finding:
+    """Words that are numbered by a list with a line more or less than that of the training."""
+    by = abs(fact["by"])
+    lines = f"{by} line{'s' if by > 1 else ''}"
+    return Finding(
+        says=f"the token numbers given to {fact['table'] or 'the embedding'} where it is used are {by} too {'high' if fact['by'] > 0 else 'low'}: moved "
+        "by that they are as frequent as in training",
+        place=fact.place,
+        evidence=[("agreement of how often each number occurs, as given", fact["as_is"], "above 0.9"),
+                  (f"the same after moving them by {-fact['by']}", fact["moved"], None),
+                  ("numbers looked up in training and here", [fact["trained"], fact["used"]], None)],
+        remedy=f"number the words by the very vocabulary of the training: the list here has {lines} {'more' if fact['by'] > 0 else 'fewer'} at its head",
+        confidence=0.92, verified={"how": "frequencies moved back", "before": fact["as_is"], "after": fact["moved"]},
+    )  # fmt: skip

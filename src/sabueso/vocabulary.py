@@ -74,6 +74,7 @@ VOCABULARY: dict[str, Term] = {
     ),
     "weights_missed": Term("fact", "", "weights loaded of which next to none has a name of the module: keys, taken, missing, prefix, trained before", "torch"),
     "rate_restored": Term("fact", "", "the learning rate that an optimizer's loaded state sets, and the one that it was built with", "torch"),
+    "tokens_shifted": Term("fact", "", "numbers looked up in a table of embeddings that are off by a few against those of the training", "torch"),
     "cleared_at": Term("fact", "", "the line that called zero_grad first, of each optimizer", "torch"),
     "zeroed": Term(
         "fact", "", "sampled: were an optimizer's gradients cleared between its last step and this one: cleared, line of backward and step", "torch"

@@ -24,7 +24,7 @@ PROVIDES = (
     "batch_metric", "batch_mixing", "device_asked", "held_out", "host_reads", "input_layout", "input_scale", "inputs", "label_order", "loader_use",
     "nonfinite_found", "nonfinite_step", "padding", "rank", "rank_batches", "rank_end", "rank_epoch", "rank_weights", "row_use", "sample_seed",
     "sampler_epochs", "gradients_underflown", "half_precision", "picture_layout", "updates_lost",
-    "threads_set", "torch_seed", "torch_settings", "rate_restored", "worker_random", "window", "groups_shared", "tell",
+    "threads_set", "torch_seed", "torch_settings", "rate_restored", "tokens_shifted", "worker_random", "window", "groups_shared", "tell",
 )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from ... import stored_models
 from ...catalogue import check
 from ...events import Fact
 from ...findings import Finding
-from ...skews import foreign_scale, in_another_zone, reshaped_column, served_otherwise, step_left_out, turned_column
+from ...skews import foreign_scale, in_another_zone, renumbered, reshaped_column, served_otherwise, step_left_out, turned_column
 
 
 @check(
@@ -22,6 +22,7 @@ def preprocess_skew(
     remembered: list[Fact] = None,
     fed_twice: list[Fact] = None,
     scale_foreign: list[Fact] = None,
+    tokens_shifted: list[Fact] = None,
     *,
     strong: float = 0.3,
     sure: float = 1e-6,
@@ -81,6 +82,7 @@ def preprocess_skew(
     Breck et al., The ML test score, 2017 (training-serving skew).
     """
     yield from (foreign_scale(fact) for fact in scale_foreign or [])
+    yield from (renumbered(fact) for fact in tokens_shifted or [])
     yield from (f for fact in fed_twice or [] if (f := served_otherwise(fact)) is not None)
     yield from (stored_models.step_missing(fact, c) for fact in remembered or [] for c in fact["columns"] if c["kind"] == "beyond" and c["form"])
     for fact in inputs or []:
