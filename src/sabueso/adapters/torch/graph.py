@@ -126,7 +126,8 @@ class Graph:
                 if m.cut is m:
                     self.fed[id(m)] = feeds(self.trace.order, m, leads) or self.added(m, leads)
                     for p in m.ancestors():
-                        if p.op == "parameter" and p.ref() is not None and (p.grad or p.lost):
+                        known = self.cuts.get(id(p.ref())) if p.op == "parameter" and p.ref() is not None and (p.grad or p.lost) else m
+                        if known is None or known is not m and not self.fed.get(id(known)):
                             self.cuts[id(p.ref())] = m
                 elif m.lost and m.cut is not None:  # parameters that come in behind the cut, where gradients are off still
                     for p in m.parents:

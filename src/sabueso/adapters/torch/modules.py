@@ -100,11 +100,21 @@ class Modules:
         if root is None or root.ref() is not module:
             if any(id(module) in r.paths and r.ref() is not None for r in self.roots.values()):
                 return  # part of a model that is known
-            root = self.roots[id(module)] = Root(module, named(module), len(self.roots))
+            root = self.roots[id(module)] = Root(module, named(module) or self.within(module), len(self.roots))
             self.watch.models.add(module)
             self.describe(module, root)
         elif root.refresh(module):
             self.describe(module, root)
+
+    def within(self, module: Any) -> str | None:
+        """What a module is called in those that have it, though they are not called as a whole."""
+        path = ""
+        for _ in range(6):
+            found = next(((o, k) for o in self.built for k, m in o._modules.items() if m is module), None)
+            if found is None:
+                break
+            module, path = found[0], f"{found[1]}.{path}" if path else found[1]
+        return path or None
 
     def called(self, module: Any, args: tuple[Any, ...], result: Any) -> None:
         """A batch norm that normalises a training batch with stored statistics: do they fit it?"""

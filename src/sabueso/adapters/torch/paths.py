@@ -17,7 +17,7 @@ def adds(order: list[Made], cut: Made, leads: set[int]) -> bool:
         if sources and m.grad:
             if m.op in ADDS and single(m) and any(map(single, sources)) and any(p.grad and single(p) for p in m.parents):
                 return True
-        elif sources:
+        elif sources and m.dtype.is_floating_point:  # what was drawn or chosen has no slope in any case
             known.add(id(m))
     return False
 

@@ -51,7 +51,7 @@ class Pass(TorchFunctionMode):
 
     def look(self, name: str, value: Any) -> Any:
         """One result: the same, or what it was in the pass before."""
-        number, timeless = len(self.seen), not any(n == self.places or n % (self.rows * self.places) == 0 for n in value.shape)
+        number, timeless = len(self.seen), not self.by_place(tuple(value.shape))
         kept = value.detach().clone() if timeless else self.here(value)
         self.seen.append((name, timeless, kept))
         was = self.before.seen[number] if self.before is not None and number < len(self.before.seen) else None
@@ -62,6 +62,12 @@ class Pass(TorchFunctionMode):
         if self.first is None and kept is not None and was[2] is not None and moved(was[2], kept):
             self.first = (self.stack[-1] or None) if self.stack else None, here(2)
         return value
+
+    def by_place(self, shape: tuple[int, ...]) -> bool:
+        """Has it an axis of places: as many, or as many as with padding, or one of rows and places together?"""
+        padded = max(4, self.places // 4)
+        near = len(shape) > 2 and shape[0] == self.rows and any(abs(n - self.places) <= padded for n in shape[1:])
+        return near or any(n == self.places or n % (self.rows * self.places) == 0 for n in shape)
 
     def left(self) -> None:
         """A module returned."""
