@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
+import weakref
 from linecache import getline
 from types import FrameType
 from typing import Any
@@ -24,6 +25,7 @@ SURE = 4  # batches that a pass must hold; after the first it is asked for
 PASSES = 3  # of one line that are seen to their end
 DISTINCT, MANY = 3, 8  # values other than 0 and 1 among them; one is enough in so many batches
 CLOSE = 2e-5
+JOINS = frozenset({"eq", "ne", "and", "logical_and", "mul", "gt", "ge"})
 MOST_FRAMES, MOST_CLASSES, MOST_ROWS = 3, 12, 100_000
 
 Counts = np.ndarray  # [truth, answer]
@@ -46,6 +48,7 @@ class BatchScores:
         self.watch, self.recorder = watch, watch.recorder
         self.held: Pass | None = None
         self.told: dict[Any, int] = {}
+        self.last: Any = lambda: None  # a weak reference to the prediction that was scored last
 
     def key(self) -> Any:
         evaluation = self.watch.parts["evaluation"]
@@ -69,7 +72,8 @@ class BatchScores:
     def search(self, held: Pass, frame: FrameType | None) -> tuple[str, str, str, str, FrameType] | None:
         """(answers, metric, how, variable, frame) of the first that fits."""
         wanted = [(way, metric, np.array([score(c, metric) for c in counts])) for way, counts in held.counts.items() for metric in METRICS]
-        if len(held.sizes) >= SURE:
+        sure = len(held.sizes) >= SURE
+        if sure:
             wanted = [(way, metric, v) for way, metric, v in wanted if (v != 0).any()]
         sizes, seen = np.array(held.sizes, float), 0
         while frame is not None and seen < MOST_FRAMES and wanted:
@@ -77,15 +81,28 @@ class BatchScores:
                 seen += 1
                 for name, x in variables(frame):
                     for way, metric, v in wanted:
-                        how = gathers(x, v, sizes)
-                        if how is not None:
+                        how = gathers(x, v, sizes, sure)
+                        if how is not None and ("." in name or gathered_at(frame, name)):
                             return way, metric, how, name, frame
             frame = frame.f_back
         return None
 
+    def operation(self, name: str, func: Any, args: Any, kwargs: Any, result: Any, outputs: list[Any]) -> None:
+        """A prediction is compared, though not with its target as a whole: the target is what the loader gave beside its input."""
+        waiting = self.watch.parts["recount"].waiting if name in JOINS and self.watch.evaluating else None
+        loader = self.watch.parts.get("loader") if waiting is not None and waiting.output is not self.last() else None
+        if loader is None or not loader.recent:
+            return
+        beside = [t for t in (r() for r in loader.recent[-1].leaves) if t is not None and t is not waiting.inputs]
+        labels = [t for t in beside if t.numel() == len(t) == len(waiting.output)] if all(t.dim() for t in beside) else []
+        if len(labels) == 1:
+            self.scored(waiting.output, labels[0])
+
     def scored(self, output: Any, truth: Any) -> None:
         """A batch of an evaluation: its counts."""
-        key = self.key()
+        if output is self.last():
+            return
+        self.last, key = weakref.ref(output), self.key()
         if self.held is None or self.held.key != key:
             self.flush()
             self.held = Pass(key)
@@ -134,8 +151,8 @@ def score(counts: Counts, metric: str) -> float:
     return float(values[1] if len(counts) == 2 else values.mean())
 
 
-def gathers(x: Any, values: np.ndarray, sizes: np.ndarray) -> str | None:
-    """Does a variable hold just these values, or their sum?"""
+def gathers(x: Any, values: np.ndarray, sizes: np.ndarray, sure: bool) -> str | None:
+    """Does a variable hold just these values, or their sum? A sum that is a whole number may be a count."""
     if isinstance(x, list):
         if len(x) != len(values):
             return None
@@ -144,7 +161,7 @@ def gathers(x: Any, values: np.ndarray, sizes: np.ndarray) -> str | None:
         except (TypeError, ValueError, RuntimeError):
             return None
     for how, total in (("sum", values.sum()), ("weighted sum", (values * sizes).sum())):
-        if abs(float(x) - total) <= CLOSE * max(1.0, abs(total)) and abs(total - round(total)) > 10 * CLOSE:
+        if abs(float(x) - total) <= CLOSE * max(1.0, abs(total)) and (not sure or abs(total - round(total)) > 10 * CLOSE):
             return how
     return None
 
@@ -160,17 +177,17 @@ def described(held: Pass, way: str, metric: str, how: str, name: str, frame: Fra
             "weighted_mean": float(np.average(values, weights=held.sizes)), "zeros": int((values == 0).sum()), "even": held.sizes[-1] == held.sizes[0],
             "one_class": sum(int((c.sum(1) > 0).sum() < 2) for c in counts),
             "pooled": [[str(t), str(p), int(whole[t, p])] for t in range(classes) for p in range(classes) if whole[t, p]]}  # fmt: skip
-    place = {"file": absolute(frame.f_code), "line": gathered_at(frame, name)}
+    place = {"file": absolute(frame.f_code), "line": gathered_at(frame, name) or frame.f_lineno}
     settings = {"average": "binary" if classes == 2 else "macro"}
     return {"metric": metric, "via": "call", "hand": True, "settings": settings, "gathered": [told], "place": place}
 
 
-def gathered_at(frame: FrameType, name: str) -> int:
-    """The line of the function that adds to the variable, else the one that runs."""
+def gathered_at(frame: FrameType, name: str) -> int | None:
+    """The line of the function that adds to the variable."""
     last = re.escape(re.split(r"[.\[]", name)[-1].rstrip("]"))
     lines = sorted({n for *_, n in frame.f_code.co_lines() if n})
     hits = [n for n in lines if re.search(rf"{last}\W.*(append\(|\+=)|{last}\W*\+=", getline(frame.f_code.co_filename, n))]
-    return hits[0] if hits else frame.f_lineno
+    return hits[0] if hits else None
 
 
 def install(watch: Watch) -> None:
@@ -180,4 +197,5 @@ def install(watch: Watch) -> None:
     scores = BatchScores(watch)
     watch.hang("on_evaluation", PART, scores.evaluated)
     watch.hang("on_scored", PART, scores.scored)
+    watch.hang("on_operation", PART, scores.operation)
     watch.recorder.at_exit(watch.guard(PART)(scores.flush))
