@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 import weakref
 from typing import Any
 
@@ -54,6 +55,7 @@ class Schedulers:
         """A scheduler's step begins."""
         scheduler = args[0]
         if getattr(scheduler, "_is_initial", False) or not hasattr(scheduler, "optimizer"):
+            self.of(scheduler)  # it is being built: by this line
             return None
         known = id(scheduler) in self.seen
         seen = self.of(scheduler)
@@ -83,14 +85,14 @@ class Schedulers:
 
     def last_words(self) -> None:
         """The fact `scheduler` of each."""
-        for seen in list(self.seen.values())[:20]:
+        for seen in [s for s in self.seen.values() if s.steps][:20]:
             held = seen.optimizer
             value = {"class": seen.cls, "steps": seen.steps, "optimizer_steps": held.steps if held else None, "optimizer": held.number if held else None,
                      "first_at": seen.at[0] if seen.at else None, "settings": seen.settings, "gaps": sorted(seen.gaps.items(), key=lambda g: -g[1])[:5],
                      "at": seen.at[:6], "rates": seen.rates[:200], "last_rate": seen.rates[-1] if seen.rates else None,
                      "metrics": seen.metrics, "best_before": seen.best,
                      "built": seen.line.told if seen.line else None}  # fmt: skip
-            where = seen.step_line or seen.line
+            where = (seen.step_line if steps_itself(seen.step_line) else None) or seen.line
             self.recorder.fact("scheduler", value, step=seen.at[0] if seen.at else 0, stage="train", **(where.place if where else {"file": "", "line": None}))
 
 
@@ -101,6 +103,11 @@ def plain(value: Any) -> Any:
     if isinstance(value, dict):
         return sorted(value)
     return value if isinstance(value, (int, float, str, list, tuple, type(None))) else str(value)
+
+
+def steps_itself(line: Line | None) -> bool:
+    """Does the person's line step it, rather than give it to a trainer (`trainer.fit`)?"""
+    return line is not None and "step" in linecache.getline(line.code.co_filename, line.line)
 
 
 def install(watch: Watch) -> None:
