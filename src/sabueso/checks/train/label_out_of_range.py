@@ -66,7 +66,7 @@ def finding(fact: Fact, labels: dict[str, Any]) -> Finding:
     spot = labels.get("spot") or {}
     rows, count, limit = spot.get("rows") or [], spot.get("count") or labels["count"], labels["limit"]
     wrong = ", ".join(map(str, labels["values"][:5]))
-    frames = fact.get("frames") or [[None, None, None]]
+    file, line = site(fact)
     array = spot.get("table") or spot.get("array") or labels.get("name") or "the batch"
     thing = "label" if labels["what"] == "label" else "index"
     say = f"{thing} {wrong} is out of range: " + (f"there are {limit} classes, 0 to {limit - 1}" if limit > 1 else "targets must lie in 0 to 1")
@@ -76,7 +76,7 @@ def finding(fact: Fact, labels: dict[str, Any]) -> Finding:
         which = ", ".join(map(str, rows[:3])) + ", .." * (count > 3)
         say += f"; {count} row{'s' * (count != 1)} of {array} {'have' if count != 1 else 'has'} it (row {which})"
     place = Place(
-        file=spot.get("file") or frames[0][0], line=spot.get("line") or frames[0][1], step=fact.place.step, epoch=fact.place.epoch,
+        file=spot.get("file") or file, line=spot.get("line") or line, step=fact.place.step, epoch=fact.place.epoch,
         column=spot.get("column"), row=rows[0] if len(rows) == 1 else rows or None,
         tensor=labels.get("name"), module=(fact.get("layer") or {}).get("path") if thing == "index" else None,
     )  # fmt: skip
@@ -86,6 +86,16 @@ def finding(fact: Fact, labels: dict[str, Any]) -> Finding:
         ("exception", f"{fact['type']}: {str(fact['message']).splitlines()[0][:160]}", None),
     ]
     return Finding(say, place, evidence, remedy(labels, count, array), confidence=0.97, verified="fact")
+
+
+def site(fact: Fact) -> tuple[str | None, int | None]:
+    """The person's line that met the labels; where that only starts a trainer, the one that built the model, which says how many classes there are."""
+    frames = fact.get("frames") or [[None, None, None]]
+    made = (fact.get("layer") or {}).get("made") or {}
+    met = any(o["kind"] in ("tensor", "array") for o in fact.get("operands") or [])
+    if made.get("file") and not met and (fact.get("layer") or {}).get("library"):
+        return made["file"], made["line"]
+    return frames[0][0], frames[0][1]
 
 
 def remedy(labels: dict[str, Any], count: int, array: str) -> str:
