@@ -9,7 +9,7 @@ import numpy as np
 from .events import Fact
 from .findings import Finding
 from .interventions import LOWER_RATES, helped, proof
-from .learning import Training
+from .learning import STANDARD_ERRORS, Harm, Training
 
 
 def growing(training: Training, rise: float = 1.2, least: int = 6) -> float | None:
@@ -19,6 +19,17 @@ def growing(training: Training, rise: float = 1.2, least: int = 6) -> float | No
         return None
     times = losses[2:] / losses[1:-1]
     return float(np.median(times)) if (times > rise).mean() > 0.9 and losses[-1] > 10 * losses[0] else None
+
+
+def thrown(training: Training, times: float = 5.0, worse: float = 1.5) -> Harm | None:
+    """A first step that multiplied the loss, and a training that never came back to where it began."""
+    losses = training.losses
+    if not np.isfinite(losses).all() or losses[0] <= 0 or losses[1:4].max() < times * losses[0]:
+        return None
+    if training.last < worse * losses[0] + STANDARD_ERRORS * training.noise:
+        return None
+    says = f"the loss rose from {losses[0]:.4g} to {losses[1:4].max():.4g} in the first steps and ends at {training.last:.4g}"
+    return Harm("thrown", int(training.steps[-1]), says, (("loss at the end", training.last, f"below {losses[0]:.4g}, where it began"),))
 
 
 def diverging(training: Training, began: Fact, times: float, rate: float, wrong: Any, experiment: list[Fact]) -> Finding:

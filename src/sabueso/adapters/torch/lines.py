@@ -135,6 +135,22 @@ def held_in(value: object, most: int = 3) -> str | None:
     return None
 
 
+def rebound(value: object, most: int = 6) -> Line | None:
+    """The one line in a loop of a running function that gives its name, or that of the container that holds it, a new value."""
+    frame = sys._getframe(1)
+    while frame is not None and most:
+        if is_users(frame.f_code.co_filename):
+            most -= 1
+            names = [n for n, h in list(frame.f_locals.items()) if h is value or type(h) is dict and any(v is value for v in list(h.values())[:MOST_HELD])]
+            loops = [n for n in ast.walk(parsed(frame.f_code.co_filename) or ast.Module(body=[], type_ignores=[])) if isinstance(n, (ast.For, ast.While))]
+            own = [loop for loop in loops if loop.lineno >= frame.f_code.co_firstlineno and loop.lineno <= frame.f_lineno <= (loop.end_lineno or 0)]
+            found = {n.lineno for loop in own for n in ast.walk(loop) if isinstance(n, ast.Assign) and any(getattr(t, "id", None) in names for t in n.targets)}
+            if len(found) == 1:
+                return Line(frame.f_code, found.pop())
+        frame = frame.f_back  # type: ignore[assignment]
+    return None
+
+
 def plain(held: object) -> dict[str, object] | None:
     """The attributes of an object of a class of the person's own."""
     if type(held) in (int, float, str, bool, type(None)) or isinstance(held, type(sys)):

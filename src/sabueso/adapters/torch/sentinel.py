@@ -20,6 +20,7 @@ from ...capture.recorder import calm
 from .given import Given
 from .loader import tensors as leaves_of
 from .rows import anew, frames_of, values_of
+from .trace import is_plain
 from .watch import Watch
 
 PART = "sentinel"
@@ -96,7 +97,7 @@ class Sentinel:
         """torch.autograd.grad returned: a hand-written loop's gradients."""
         if self.done or self.suspect is not None or self.watch.optimizers or not isinstance(found, (list, tuple)):
             return
-        if self.kernel.sentinel([g for g in found if g is not None])[1]:
+        if self.kernel.sentinel([g for g in found if g is not None and is_plain(g)])[1]:  # within torch.func they may be wrapped
             outputs = args[0] if args else kwargs.get("outputs")
             loss = outputs[0] if isinstance(outputs, (list, tuple)) else outputs
             if torch.is_tensor(loss) and loss.numel() == 1:

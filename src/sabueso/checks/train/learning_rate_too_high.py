@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...catalogue import check
-from ...divergence import diverging, growing
+from ...divergence import diverging, growing, thrown
 from ...events import Fact, Series
 from ...findings import Finding
 from ...interventions import LOWER_RATES, helped, on_copy, proof, turned
@@ -38,10 +38,10 @@ def learning_rate_too_high(
     --------
     Only of a training that is harmed (a loss that is not finite, no better than the best constant, or higher than at the start). The first
     steps change the median weight matrix by more than a tenth of its norm (a healthy step changes it by about a thousandth; one with Adam
-    on small initial weights by up to a tenth) and within ten steps the loss
-    rises by a fifth and more (and by three deviations) above where it began and above that of the best constant. A loss that began at twenty times
-    that of the best constant is another fault (initial weights, scale). Or, under plain gradient descent, a loss that grows from step to step
-    by a fifth and more, eight times in a row and from the beginning: the step is longer than the slope's whole valley is wide.
+    on small initial weights by up to a tenth) and within ten steps the loss rises by a fifth and more (and by three deviations, unless it was thrown up
+    fivefold and stays above) above where it began and above that of the best constant. A loss that began at twenty times that is another fault (initial
+    weights, scale). Or, under plain gradient descent, a loss that grows from step to step by a fifth and more, eight times in a row and from the beginning:
+    the step is longer than the slope's whole valley is wide.
     Remedy
     ------
     Divide the rate by ten (Adam: 1e-3 to 3e-4; SGD: 0.1 or less), or warm it up.
@@ -79,13 +79,11 @@ def learning_rate_too_high(
                 opt.step()
     References
     ----------
-    Updates of about 1e-3 of the weights: A. Karpathy, notes of CS231n, "ratio of weights:updates".
-    Known limits
-    ------------
-    A rate that is too high only later, at the peak of a warm-up, is seen where a sampled step meets it.
+    Updates of about 1e-3 of the weights: A. Karpathy, notes of CS231n, "ratio of weights:updates". A rate that is too high only later, at the
+    peak of a warm-up, is seen where a sampled step meets it.
     """
     for training in trainings(train_loss, targets or [], initial_weights):
-        wrong = harm(training)
+        wrong = harm(training) or thrown(training)
         began = next((f for f in initial_weights if f["optimizer"] == training.optimizer), None)
         if wrong is None or began is None:
             continue
@@ -104,7 +102,7 @@ def learning_rate_too_high(
                 return
             continue
         bar = rise * max(float(training.losses[0]), training.baseline or 0.0) + 3 * float(np.nan_to_num(np.std(training.tail)))
-        if np.isfinite(top) and top < bar:
+        if np.isfinite(top) and top < bar and wrong.kind != "thrown":
             continue
         if recurrent(began) and rate_of_steps(began) == "gradient":
             continue  # the gradient grows through time: exploding-gradient
@@ -146,5 +144,6 @@ def finding(training: Training, began: Fact, ratios: list[float], rate: float, t
     says = f"{began['class']} with a rate of {rate:g} changes the weights by {100 * change:.0f} % in one step: {wrong.says}"
     place = began.place.but(step=int(training.steps[0]) + 1, module=None, tensor=None)
     refuted = tried is None and bool(on_copy(experiment, *LOWER_RATES))  # a smaller rate did no better
-    remedy, severity = f"set lr={rate / (100 if tried and tried['change'].endswith('100') else 10):.2g} here", "note" if refuted else ""
+    by_rows = " by the gradient's mean over the rows: divide by their number where they are summed" if began["optimizer"] == -2 else ""
+    remedy, severity = f"set lr={rate / (100 if tried and tried['change'].endswith('100') else 10):.2g} here{by_rows}", "note" if refuted else ""
     return Finding(says, place, evidence[:5], remedy, severity=severity, confidence=0.95 if tried else 0.5 if refuted else 0.85, verified=proof(tried))
