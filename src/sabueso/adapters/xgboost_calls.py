@@ -83,20 +83,28 @@ def install(recorder: Recorder) -> Callable[[], None]:
         if token is not None:
             flow.answered(args[0], "predict_proba" if getattr(flow.model(args[0], False), "classifier", False) else "predict", result, token[0])
 
-    def saved(token: Any, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        path = name_of(args[1] if len(args) > 1 else kwargs.get("fname"))
-        Stored.of(recorder).dumped(args[0], path, path)
-
-    def read(token: Any, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        path = name_of(args[1] if len(args) > 1 else kwargs.get("fname"))
-        Stored.of(recorder).loaded(args[0], path, path)
-
     if recorder.wants("inputs"):
-        for owner in (library.Booster, getattr(library, "XGBModel", library.Booster)):
-            patches.around(owner, "save_model", None, guard(saved))
-            patches.around(owner, "load_model", None, guard(read))
+        kept(recorder, library, patches)
         patches.around(library.DMatrix, "__init__", None, guard(matrices.built))
         patches.around(library, "train", guard(trains), guard(trained))
         patches.around(library.Booster, "predict", guard(predicts), guard(predicted))
         patches.around(library.Booster, "inplace_predict", guard(predicts), guard(predicted))
     return patches.undo
+
+
+def kept(recorder: Recorder, library: Any, patches: Patches) -> None:
+    """Hook what saves boosters and reads them again."""
+    guard, stored = guarded("xgboost_calls", recorder), Stored.of(recorder)
+
+    def path(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+        return name_of(args[1] if len(args) > 1 else kwargs.get("fname"))
+
+    def saved(token: Any, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        stored.dumped(args[0], path(args, kwargs), path(args, kwargs))
+
+    def read(token: Any, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        stored.loaded(args[0], path(args, kwargs), path(args, kwargs))
+
+    for owner in (library.Booster, getattr(library, "XGBModel", library.Booster)):
+        patches.around(owner, "save_model", None, guard(saved))
+        patches.around(owner, "load_model", None, guard(read))

@@ -5,16 +5,19 @@ from __future__ import annotations
 import gc
 import types
 import weakref
+from collections import Counter
 from typing import Any
 
 import numpy as np
 
+from ..origin import user_line
 from . import sight
 from .fingerprints import spaced, table_of
 from .registry import Known, Source, shape_of
 
 LEAST = 20  # rows
 MOST = 500_000
+OFTEN = 8  # pairs of one line that are looked at, then every power of two
 FIRST_LOOK = 2000  # rows in which most labels must agree with a column before all are compared
 
 
@@ -23,6 +26,7 @@ class InStep:
 
     def __init__(self, recorder: Any, lineage: Any) -> None:
         self.recorder, self.lineage = recorder, lineage
+        self.looks: Counter[Any] = Counter()  # by line and table
         self.roots: dict[int, tuple[Any, np.ndarray, np.ndarray]] = {}  # label arrays in memory: row id and label met at each position
 
     def look(self, x: Any, y: Any, known: Known, again: bool) -> dict[str, Any] | None:
@@ -33,10 +37,16 @@ class InStep:
 
     # ---- by the table
 
+    def _often(self, source: Source) -> bool:
+        """Has one line paired rows of one table so often that another pair is not worth the look? Draws and folds, one like the other."""
+        key = (id(source), user_line())
+        self.looks[key] += 1
+        return self.looks[key] > OFTEN and bool(self.looks[key] & (self.looks[key] - 1))
+
     def _of_other_rows(self, x: Any, y: Any, known: Known) -> dict[str, Any] | None:
         """Labels that are a stretch of a column of the inputs' own table, which the inputs' rows are not."""
         source = known.source
-        if known.rows < LEAST or source.rows == known.rows or not source.whole or not self._within(known, source):
+        if known.rows < LEAST or source.rows == known.rows or not source.whole or not self._within(known, source) or self._often(source):
             return None
         mine = table_of(y)
         whole = source.ref() if source.ref is not None else None

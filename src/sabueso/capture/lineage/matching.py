@@ -102,8 +102,10 @@ def _by_containment(table: Table, other: Table, sample: np.ndarray) -> list[tupl
         named = [(j, other.names.index(n)) for j, n in enumerate(table.names or ()) if other.names and n in other.names]
         return named or [(j, j) for j in rows if table.width == other.width]
     pairs, least = [], 0
+    columns = np.ascontiguousarray(other.codes.T)
     for j in range(table.width):
-        fits = [c for c in range(other.width) if (other.codes[:, c][:, None] == sample[None, :, j]).any(axis=0).all()]
+        wanted = np.unique(sample[:, j])  # one by one: of another column's values the first is seldom there
+        fits = [c for c in range(other.width) if all((columns[c] == v).any() for v in wanted)]
         named = [c for c in fits if table.names and other.names and table.names[j] == other.names[c]]
         later = [c for c in fits if c >= least]
         if named or (fits and not (table.names and other.names)):
