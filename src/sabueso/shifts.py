@@ -222,20 +222,29 @@ def turned(column: dict[str, Any]) -> Turned | None:
 FORMS = {"logarithm": np.log, "logarithm of one more": np.log1p, "exponential": np.exp, "square": np.square, "square root": np.sqrt}
 
 
-BASES = {"logarithm to the base of 10": (np.log(10), 0.05), "logarithm to the base of 2": (np.log(2), 0.015)}  # the natural one's divisor, tolerance
+BASES = {"to the base of e": float(np.e), "to the base of 10": 10.0, "to the base of 2": 2.0}
+SIDES = tuple((a, b) for a in BASES for b in BASES if a != b)
 
 
-def rebased(r: np.ndarray, c: np.ndarray) -> str | None:
-    """Quantiles of logarithms to another base, by their factor: to 5 % for the base of 10, to less for that of 2, by which much may grow."""
-    middle = float(np.median(r))
-    if abs(middle) < 0.5 * float(np.ptp(r)):  # about zero a factor moves nothing but the spread
+def rebased(reference: dict[str, Any], current: dict[str, Any]) -> tuple[str, str] | None:
+    """The bases of two columns of logarithms, at fit and as fed: the ends of each, raised to its own base, are numbers with few decimals as measured."""
+    r, c = (np.array(side.get("grid") or [])[CENTRE] for side in (reference, current))
+    if len(r) != len(c) or not len(r) or np.ptp(r) <= 0 or np.ptp(c) <= 0 or any(side["max"] == round(side["max"]) for side in (reference, current)):
         return None
-    ratio, spread = float(np.median(c)) / middle, float(np.ptp(c))
-    for base, (divisor, close) in BASES.items():
-        for factor, told in ((1 / divisor, f"{base} in place of the natural one"), (divisor, f"natural logarithm in place of the {base}")):
-            if abs(ratio / factor - 1) < close and np.abs(r * factor - c).max() < 0.12 * spread:
-                return told
+    for learnt, fed in SIDES:
+        factor = float(np.log(BASES[learnt]) / np.log(BASES[fed]))
+        close = abs(float(np.median(c)) / (factor * float(np.median(r)) or 1.0) - 1) < 0.1
+        if close and all(measured(BASES[base] ** min(side[end], 40.0)) for base, side in ((learnt, reference), (fed, current)) for end in ("min", "max")):
+            return learnt, fed
     return None
+
+
+def measured(x: float) -> bool:
+    """Has it so few decimals as what was written down has, and not as what was reckoned?"""
+    if not 1e-3 < x < 1e7:
+        return False
+    scale = 10.0 ** max(0, min(3, 4 - math.ceil(math.log10(x) + 1e-9)))  # four figures that count
+    return abs(x * scale - round(x * scale)) < 1e-4 * max(1.0, 0.01 * x * scale) and round(x * scale) > 0
 
 
 def reshaped(reference: list[float], current: list[float]) -> str | None:
@@ -244,8 +253,6 @@ def reshaped(reference: list[float], current: list[float]) -> str | None:
         return None
     r, c = np.array(reference)[CENTRE], np.array(current)[CENTRE]
     spread = float(np.ptp(c))
-    if spread > 0 and np.ptp(r) > 0 and len(np.unique(r)) >= 8 and (base := rebased(r, c)) is not None:
-        return base
     if spread <= 0 or np.ptp(r) <= 0 or not (c.min() > r.max() or c.max() < r.min()) or len(np.unique(r)) < 8:
         return None
     with np.errstate(all="ignore"):

@@ -8,7 +8,7 @@ import numpy as np
 
 from .events import Fact
 from .findings import Finding
-from .shifts import reshaped, shown, turned
+from .shifts import rebased, reshaped, shown, turned
 
 
 def in_another_zone(fact: Fact, c: dict[str, Any]) -> Finding | None:
@@ -51,11 +51,12 @@ def reshaped_column(fact: Fact, column: dict[str, Any]) -> Finding | None:
     """A logarithm, an exponential or a power that stands between both distributions."""
     usual, now, name = column["ref"].get("grid", []), column["cur"].get("grid", []), column["name"]
     found = reshaped(usual, now) if column["cur"]["count"] >= 20 else None
-    if found is None:
+    bases = rebased(column["ref"], column["cur"]) if found is None and column["cur"]["count"] >= 20 else None
+    if found is None and bases is None:
         return None
-    what = "" if " in place of " in found else f" of what {fact['model']} learnt"
+    says = f"the {found} of what {fact['model']} learnt" if bases is None else f"a logarithm, {bases[1]}, where {fact['model']} learnt one {bases[0]}"
     return Finding(
-        says=f"{name} as fed is the {found}{what}", place=fact.place.but(column=name, row=0, stage="deploy"),
+        says=f"{name} as fed is {says}", place=fact.place.but(column=name, row=0, stage="deploy"),
         evidence=[(f"median of {name} at fit", shown(usual[10]), None), (f"median of {name} as fed", shown(now[10]), shown(usual[10]))],
         remedy=f"prepare {name} by the same function on both sides", confidence=0.85, verified="fact",
     )  # fmt: skip
