@@ -57,7 +57,10 @@ class Arming:
             self.hooks = [
                 torch_module.register_module_forward_pre_hook(lambda module, args: self.pre(module, args)),
                 torch_module.register_module_forward_hook(
-                    lambda module, args, kwargs, result: self.post(module, args, kwargs, result), with_kwargs=True, always_call=True
+                    # of a module that raised it is called without those given by name
+                    lambda module, args, *rest: self.post(module, args, rest[0] if len(rest) > 1 else {}, rest[-1]),
+                    with_kwargs=True,
+                    always_call=True,
                 ),
             ]
         if self.mode is None:
