@@ -53,7 +53,7 @@ class Centred:
         if target.numel() != inputs.shape[0] or self.x and self.x[0].shape[1:] != tuple(inputs.shape[1:]):
             return
         self.x.append(inputs.numpy()[:MOST_ROWS].copy())
-        self.y.append(target.detach().reshape(-1).numpy()[:MOST_ROWS].astype(np.float64))
+        self.y.append(target.detach().reshape(-1)[:MOST_ROWS].double().numpy().copy())
         rows = sum(map(len, self.x))
         if rows >= ENOUGH or len(self.x) >= MOST_BATCHES:
             self.open = False
