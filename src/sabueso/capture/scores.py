@@ -47,7 +47,8 @@ class Site:
     hard: dict[str, Any] | None = None
     swapped: dict[str, Any] | None = None
     ranked: dict[str, Any] | None = None
-    inverse: list[dict[str, Any]] = field(default_factory=list)  # calls in which scores rank the classes the other way round
+    inverse: dict[str, Any] | None = None  # the first call, where scores rank the classes the other way round in each
+    upright: bool = False  # one call in which they do not: no other is looked at
     by_classifier: bool = False
     clipped: dict[str, Any] | None = None
     logged: Any = ()  # (name, value) of what a trainer was last given to average
@@ -97,8 +98,9 @@ class Site:
             if of_true.method == "predict" and (answered.dtype.kind not in "iufb" or outputs.behind(answered) is None):
                 self.swapped = {"model": of_true.model, "rows": len(true)}
 
-        if self.metric in SCORES and of_answer is not None and (found := inverse(true, answered, of_answer)) is not None:
-            self.inverse.append(found)
+        if self.metric in SCORES and of_answer is not None and not self.upright:
+            found = inverse(true, answered, of_answer)
+            self.upright, self.inverse = found is None, self.inverse or found
         if self.metric in LABELS and self.counts:
             self.ranked = ranked(true, answered, self.counts[-1], outputs)
 
@@ -118,7 +120,7 @@ class Site:
                   "sizes": self.sizes[:300],
                                  "settings": self.settings, "hard": self.hard, "swapped": self.swapped,
                                  "ranked": self.ranked, "clipped": self.clipped, "answers": self.answers,
-                                 "inverse": self.inverse[0] if self.inverse and len(self.inverse) == self.answers else None}  # fmt: skip
+                                 "inverse": None if self.upright else self.inverse}  # fmt: skip
         if self.counts:
             value["last"] = self.pooled(len(self.counts) - 1)
             value["pooled"] = self.pooled()

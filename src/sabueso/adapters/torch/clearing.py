@@ -15,7 +15,6 @@ from .watch import Watch
 PART = "clearing"
 LOOKED_AT = 6  # parameters of an optimizer
 MOST_FACTS = 24
-MODEL = -1  # zero_grad of a model, whichever
 
 
 class Kept:
@@ -39,19 +38,27 @@ class Clearing:
         self.watch, self.recorder = watch, watch.recorder
         self.steps: Steps = watch.parts["steps"]
         self.kept: dict[int, Kept] = {}
-        self.calls: dict[int, Line | None] = {}  # optimizer's number, or that of models -> the person's line that called its zero_grad first
+        self.calls: dict[int, Line | None] = {}  # optimizer's number -> the person's line that first called its zero_grad, or that of a model which it trains
+        self.cleared: set[int] = set()  # models met
         self.count = 0
 
     def clears(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """zero_grad of an optimizer or a model."""
         held = self.watch.optimizers.get(id(args[0]))
-        if (number := held.number if held is not None else MODEL) not in self.calls and len(self.calls) < MOST_FACTS:
-            self.calls[number] = here()
+        if held is not None:
+            if held.number not in self.calls and len(self.calls) < MOST_FACTS:
+                self.calls[held.number] = here()
+        elif isinstance(args[0], torch.nn.Module) and id(args[0]) not in self.cleared and len(self.cleared) < MOST_FACTS and self.watch.optimizers:
+            self.cleared.add(id(args[0]))
+            own, line = {id(p) for p in args[0].parameters()}, here()
+            for other in self.watch.optimizers.values():
+                if any(id(p) in own for p in other.parameters):
+                    self.calls.setdefault(other.number, line)
 
     def last_words(self) -> None:
         """Where gradients were cleared, though it may have been too seldom."""
         for held in self.watch.optimizers.values() if self.count else ():
-            line = self.calls.get(held.number) or self.calls.get(MODEL)
+            line = self.calls.get(held.number)
             if line is not None:
                 self.recorder.fact("cleared_at", {"optimizer": held.number}, stage="train", **line.place)
 

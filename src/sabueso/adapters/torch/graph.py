@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -337,19 +338,22 @@ def leaves(tensors: tuple[Any, ...]) -> list[Any]:
 
 def behind(nodes: list[Any]) -> list[Any]:
     """The tensors at which gradients arrive that come through some nodes."""
-    queue: list[Any] = list(nodes)
-    seen, found = set(queue), []
+    variables = (getattr(node, "variable", None) for node in walked(nodes) if type(node).__name__ == "AccumulateGrad")
+    return [v for v in variables if v is not None]
+
+
+def walked(nodes: list[Any]) -> Iterator[Any]:
+    """The nodes of a backward graph from some of them on, nearest to the loss first."""
+    queue = list(nodes)
+    seen = set(queue)
     for node in queue:
-        variable = getattr(node, "variable", None) if type(node).__name__ == "AccumulateGrad" else None
-        if variable is not None:
-            found.append(variable)
+        yield node
         if len(seen) > MOST_NODES:
-            break
+            return
         for following, _ in node.next_functions:
             if following is not None and following not in seen:
                 seen.add(following)
                 queue.append(following)
-    return found
 
 
 def gradient_state(p: Any) -> str | float | None:

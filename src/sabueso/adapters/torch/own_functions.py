@@ -10,7 +10,7 @@ from inspect import unwrap
 from typing import Any
 
 from ...capture.origin import is_users
-from .graph import MOST_NODES, behind
+from .graph import behind, walked
 from .lines import Line
 from .modules import Modules
 from .watch import Watch
@@ -81,19 +81,14 @@ class OwnFunctions:
 
 def own_nodes(tensors: tuple[Any, ...]) -> list[Any]:
     """The nodes of a backward graph that are functions of the person's own."""
-    queue = [t.grad_fn for t in tensors if getattr(t, "grad_fn", None) is not None]
-    seen, found = set(queue), []
-    for node in queue:
+    found = []
+    for node in walked([t.grad_fn for t in tensors if getattr(t, "grad_fn", None) is not None]):
         function = getattr(type(node), "_forward_cls", None)
         code = getattr(unwrap(getattr(function, "backward", None)), "__code__", None)
         if code is not None and is_users(code.co_filename):
             found.append(node)
-        if len(seen) > MOST_NODES or len(found) >= MOST_FUNCTIONS:
+        if len(found) >= MOST_FUNCTIONS:
             break
-        for following, _ in node.next_functions:
-            if following is not None and following not in seen:
-                seen.add(following)
-                queue.append(following)
     return found
 
 

@@ -20,6 +20,7 @@ from .watch import Watch
 PART = "tokens"
 LOOKUPS = frozenset({"embedding", "embedding_bag"})
 FEWEST, MOST = 20, 50_000  # rows of a table
+MOST_TABLES = 64
 LEAST = 500  # numbers looked up on either side
 FAR = 4  # places that a list may be off
 ALIKE, UNLIKE = 0.9, 0.5  # correlation of the square roots of frequencies: moved by the shift, and as they are (and of neighbours, which must differ)
@@ -52,6 +53,8 @@ class Tokens:
             return
         table = self.tables.get(id(weight))
         if table is None or table.ref() is not weight:
+            if len(self.tables) >= MOST_TABLES and id(weight) not in self.tables:
+                return
             table = self.tables[id(weight)] = Table(weight, len(weight))
         counts = np.bincount(ids.detach().reshape(-1).numpy(), minlength=len(weight))
         if torch.is_grad_enabled() and not self.watch.evaluating:

@@ -38,11 +38,11 @@ def input_bound(hot_lines: list[Fact], *, share: float = 0.85, least_cpu: float 
         import numpy as np
         import torch
 
-        text = "\\n".join(",".join("%.3f" % v for v in row) for row in np.random.default_rng(0).random((900, 40)))
+        text = "\\n".join(",".join("%.3f" % v for v in row) for row in np.random.default_rng(0).random((1800, 40)))
 
         class Rows(torch.utils.data.Dataset):
             def __len__(self):
-                return 60
+                return 30
 
             def __getitem__(self, i):
                 table = np.array([[float(v) for v in row.split(",")] for row in text.split("\\n")])  # sabueso: input-bound
@@ -52,7 +52,7 @@ def input_bound(hot_lines: list[Fact], *, share: float = 0.85, least_cpu: float 
         net = torch.nn.Linear(40, 1)
         opt = torch.optim.SGD(net.parameters(), lr=0.01)
         for epoch in range(7):
-            for x in torch.utils.data.DataLoader(Rows(), batch_size=10):
+            for x in torch.utils.data.DataLoader(Rows(), batch_size=5):
                 opt.zero_grad()
                 (net(x) - x.mean(1, keepdim=True)).square().mean().backward()
                 opt.step()
