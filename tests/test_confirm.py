@@ -33,6 +33,10 @@ from sabueso.replay.change import Change
 from sabueso.replay.confirm import judged, same_twice
 from sabueso.runs import Run
 
+# A child of a process that has computed dies at times of the threads that it lost; this server has only imported.
+BARE = multiprocessing.get_context("forkserver")
+BARE.set_forkserver_preload(["torch", "pandas", "sklearn.linear_model", "sklearn.neighbors", "sabueso.replay.confirm"])
+
 SUMS = """
 import torch
 torch.manual_seed(0)
@@ -405,7 +409,7 @@ def applied(name: str, folder: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(INTERVENTIONS))
 def test_intervention(name: str, tmp_path: Path) -> None:
-    child = multiprocessing.get_context("fork").Process(target=applied, args=(name, str(tmp_path)))
+    child = BARE.Process(target=applied, args=(name, str(tmp_path)))
     child.start()
     child.join(60)
     assert child.exitcode == 0, name
@@ -499,7 +503,7 @@ def in_keras(name: str, folder: str) -> None:
 @pytest.mark.skipif(importlib.util.find_spec("keras") is None, reason="Keras is not installed")
 @pytest.mark.parametrize("name", sorted(KERAS))
 def test_intervention_in_keras(name: str, tmp_path: Path) -> None:
-    child = multiprocessing.get_context("fork").Process(target=in_keras, args=(name, str(tmp_path)))
+    child = BARE.Process(target=in_keras, args=(name, str(tmp_path)))
     child.start()
     child.join(120)
     assert child.exitcode == 0, name
