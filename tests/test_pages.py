@@ -22,10 +22,11 @@ from starlette.testclient import TestClient
 
 from sabueso.commands import page
 from sabueso.diagnoses import Diagnosis
+from sabueso.events import Fact
 from sabueso.places import Place
 from sabueso.serve.app import Pages
 from sabueso.serve.guard import Guard, hosts
-from sabueso.show.pages import report, site
+from sabueso.show.pages import distributions, report, site
 from sabueso.store.browse import Browser
 from sabueso.store.writer import Writer
 from sabueso.wiring import kept
@@ -159,6 +160,24 @@ def test_screens_have_the_ids_of_the_report(run: Path) -> None:
     for screen in ("", "/signals", "/data", "/model", "/environment", "/facts"):
         ids = Parts(mine.get(f"/r/{run.name}{screen}").text).ids - {"badge", "age", "main"}
         assert ids <= whole, screen
+
+
+def test_what_a_model_was_given_stands_beside_its_fit() -> None:
+    grid = [float(g) for g in range(21)]
+    usual = {"count": 100, "missing": 0, "mean": 10.0, "sd": 6.0, "grid": grid}
+    moved = {"row": 60, "count": 40, "grid": [g + 40 for g in grid]}
+    number = {"name": HOSTILE, "kind": "number", "ref": usual, "cur": {**usual, "missing": 30}, "moved": moved}
+    level = {"name": "kind", "kind": "level", "ref": {"count": 9}, "cur": {"count": 9}, "levels": ["a", "b"], "ref_counts": [9, 0], "cur_counts": [1, 8],
+             "new": {"b": 8}, "new_count": 8}  # fmt: skip
+    fact = Fact("inputs", {"model": "net", "method": "predict", "rows": 100, "fit_rows": 100, "columns": [level, number]}, Place(file="a.py", line=3), 0, 0)
+    pair = distributions.beside_fit(fact, {HOSTILE}, "")
+    first, other = pair["columns"]
+    assert pair["sources"][1:] == ["given later", "where they moved"] and first["guilty"] and not other["guilty"]  # the guilty column comes first
+    assert "30.0% missing" in first["cells"][1]["odd"] and "from row 60" in first["cells"][2]["said"] and "new: b" in other["cells"][1]["odd"]
+    text = (
+        site.environment().from_string('{% from "_macros.html" import distributions %}{{ distributions(c, s) }}').render(c=pair["columns"], s=pair["sources"])
+    )
+    assert text.count("<svg") == 5 and "<script>" not in text
 
 
 def test_runs_and_comparison(tmp_path: Path) -> None:

@@ -73,6 +73,18 @@ def test_histogram_of_quantiles() -> None:
     assert drawings.histogram([], [("a", 3), ("b", 1)]) == ([3.0, 1.0], ["a", "b"])
 
 
+def test_histograms_of_one_column_can_be_compared() -> None:
+    grid = [float(g) for g in GRID]
+    (usual, ends), (moved, same) = drawings.histograms([(grid, [], 500), ([g + 3 for g in grid], [], 500)])
+    assert ends == same == ["0", "4"] and sum(usual[4:]) == 0.0 and sum(moved[:12]) == 0.0 and abs(sum(moved) - 1) < 1e-9
+    whole = [(grid, [(0.0, 3), (1.0, 9)], 2), (grid, [(1.0, 4), (2.0, 1)], 2)]  # few values: a bar for each, in the order of the numbers
+    assert drawings.histograms(whole) == [([3.0, 9.0, 0.0], ["0", "1", "2"]), ([0.0, 4.0, 1.0], ["0", "1", "2"])]
+    texts = [([], [("ios", 5), ("web", 4)], 2), ([], [("web", 9), ("tv", 1)], 2)]
+    assert drawings.histograms(texts) == [([4.0, 5.0, 0.0], ["web", "ios", "tv"]), ([9.0, 0.0, 1.0], ["web", "ios", "tv"])]  # the most frequent first
+    assert drawings.histograms([([], [], 0)]) == [([], [])]
+    assert "<script" not in drawings.bars([1.0, 2.0], [HOSTILE, "b"], HOSTILE)
+
+
 def test_numpy_is_not_needed_to_tell_a_finding() -> None:
     code = "import sys, sabueso.findings, sabueso.diagnoses\nprint('numpy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "False"

@@ -93,15 +93,22 @@ def _scale(spread: tuple[float, float], log: bool) -> Callable[[float], float]:
 
 
 def bars(counts: Sequence[float], labels: Sequence[str], title: str, width: int = 220, height: int = 56) -> str:
-    """A small histogram; the first and last label stand below it."""
-    most = max([*counts, 0]) or 1.0
+    """A small histogram: below stand the two ends, or each value where there are few; the bar of a value says its share on hovering."""
+    most, total = max([*counts, 0]) or 1.0, math.fsum(counts) or 1.0
     each, room = width / max(len(counts), 1), height - 14
-    shape = f'<rect class="bar" x="{{:.1f}}" y="{{:.1f}}" width="{max(each - 1, 0.5):.1f}" height="{{:.1f}}" fill="{BLUE}"/>'
-    shapes = [shape.format(i * each, room * (1 - c / most), room * c / most) for i, c in enumerate(counts)]
-    ends = [f'<text class="axis" x="0" y="{height - 2}" {TEXT}>{escape(labels[0])}</text>',
-            f'<text class="axis end" text-anchor="end" x="{width}" y="{height - 2}" {TEXT}>{escape(labels[-1])}</text>'] if labels else []  # fmt: skip
+    own = len(labels) == len(counts)  # a label for each bar, or for both ends
+    shapes = []
+    for i, c in enumerate(counts):
+        told = f"<title>{escape(labels[i])}: {c / total:.1%}</title>" if own else ""
+        at = f'x="{i * each:.1f}" y="{room * (1 - c / most):.1f}" width="{max(each - 1, 0.5):.1f}" height="{room * c / most:.1f}"'
+        shapes.append(f'<rect class="bar" {at} fill="{BLUE}">{told}</rect>')
+    if own and len(labels) <= 4:
+        marks = [f'<text class="axis" x="{i * each:.1f}" y="{height - 2}" {TEXT}>{escape(t[: 34 // len(labels)])}</text>' for i, t in enumerate(labels)]
+    else:
+        marks = [f'<text class="axis" x="0" y="{height - 2}" {TEXT}>{escape(labels[0])}</text>',
+                 f'<text class="axis end" text-anchor="end" x="{width}" y="{height - 2}" {TEXT}>{escape(labels[-1])}</text>'] if labels else []  # fmt: skip
     head = f'<svg xmlns="http://www.w3.org/2000/svg" class="bars" width="{width}" viewBox="0 0 {width} {height}" role="img" aria-label="{escape(title)}">'
-    return "".join([head, *shapes, *ends, "</svg>"])
+    return "".join([head, *shapes, *marks, "</svg>"])
 
 
 def matrix(names: Sequence[str], values: Sequence[Sequence[float]], title: str) -> str:
@@ -122,18 +129,36 @@ def matrix(names: Sequence[str], values: Sequence[Sequence[float]], title: str) 
     return "".join([*parts, "</svg>"])
 
 
-def histogram(quantiles: Sequence[float], top: Sequence[tuple[Any, int]]) -> tuple[list[float], list[str]]:
-    """Counts and labels of a Profile: shares of equal bins between its kept quantiles, or its most frequent values."""
-    if quantiles and quantiles[-1] > quantiles[0]:
-        width = quantiles[-1] / BINS - quantiles[0] / BINS
-        edges = [quantiles[0] + n * width for n in range(BINS + 1)]
-        below = [0.0, *(_share_below(quantiles, e) for e in edges[1:-1]), 1.0]
-        return [b - a for a, b in zip(below, below[1:])], [short(quantiles[0]), short(quantiles[-1])]
+def histogram(quantiles: Sequence[float], top: Sequence[tuple[Any, int]], between: tuple[float, float] | None = None) -> tuple[list[float], list[str]]:
+    """Counts and labels of a Profile: shares of equal bins between its kept quantiles (or two given ends), or its most frequent values."""
+    low, high = between or ((quantiles[0], quantiles[-1]) if quantiles else (0.0, 0.0))
+    if quantiles and high > low:
+        width = high / BINS - low / BINS
+        below = [0.0, *(_share_below(quantiles, low + n * width) for n in range(1, BINS)), 1.0]
+        return [b - a for a, b in zip(below, below[1:])], [short(low), short(high)]
     return [float(n) for _, n in top[:BINS]], [str(v)[:14] for v, _ in top[:BINS]]
+
+
+def histograms(given: Sequence[tuple[Sequence[float], Sequence[tuple[Any, int]], int]]) -> list[tuple[list[float], list[str]]]:
+    """Of (quantiles, top, distinct) of one column in several tables: counts over the same bins or the same values, so that they can be compared."""
+    seen: dict[Any, int] = {}
+    for _, top, _ in given:
+        for value, n in top:
+            seen[value] = seen.get(value, 0) + n
+    whole = all(len(top) == distinct for _, top, distinct in given)  # every value is known with its count
+    if seen and (whole and len(seen) <= BINS or not any(q for q, _, _ in given)):
+        numbers = all(isinstance(v, (int, float)) for v in seen)
+        values = sorted(seen) if numbers else sorted(seen, key=lambda v: -seen[v])[:BINS]
+        counts = [dict(top) for _, top, _ in given]
+        return [([float(c.get(v, 0)) for v in values], [short(v)[:14] for v in values]) for c in counts]
+    ends = [e for q, _, _ in given if q for e in (q[0], q[-1])]
+    return [histogram(q, top, (min(ends), max(ends)) if ends else None) for q, top, _ in given]
 
 
 def _share_below(quantiles: Sequence[float], value: float) -> float:
     """Where a value lies between the kept quantiles, from 0 to 1; of several that are equal the last counts."""
+    if not quantiles[0] <= value <= quantiles[-1]:
+        return float(value > quantiles[-1])
     after = next((n for n, q in enumerate(quantiles) if q > value), len(quantiles) - 1)
     low, high = quantiles[after - 1], quantiles[after]
     return (after - 1 + (value - low) / (high - low if high > low else 1.0)) / (len(quantiles) - 1)

@@ -66,7 +66,7 @@ class Pages:
         named = signals.titles(listing)
         charts = [signals.chart(held.browser, s, named[s.number], first.place.step if first else None) for s in chosen[:STRIP]]
         tried = [*held.browser.facts("experiment"), *held.browser.facts("counterfactual")]
-        about = data.about(held.browser.profiles("column"), held.diagnosis)
+        about = data.about(held.browser.profiles("column"), held.browser.facts, held.diagnosis, held.browser.meta.get("cwd") or "")
         return self.page(
             request, held, "culprit", "_culprit.html", columns=about, c=culprit.screen(held.diagnosis, tried, self.meanings, not held.ended), charts=charts
         )

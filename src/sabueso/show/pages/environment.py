@@ -8,7 +8,7 @@ from typing import Any
 
 from ...events import Fact, latest
 from .. import phrases
-from .data import spot
+from .distributions import spot
 from .site import size
 
 MOST_LINES = 12

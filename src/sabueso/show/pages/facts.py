@@ -10,7 +10,7 @@ from ...events import Fact
 from ...vocabulary import VOCABULARY
 from .. import phrases
 from ..json import safe
-from .data import spot
+from .distributions import spot
 
 LONGEST = 240  # characters of one fact that are shown
 PAGE = 50

@@ -8,7 +8,7 @@ from typing import Any
 from ...diagnoses import Diagnosis
 from ...events import Fact
 from .. import phrases
-from .data import spot
+from .distributions import spot
 from .signals import Signals, label
 
 MOST_MODULES, MOST_SHOWN = 300, 40

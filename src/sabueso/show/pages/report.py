@@ -42,7 +42,7 @@ def render(diagnosis: Diagnosis, browser: Browser, needs: dict[str, tuple[str, .
     script, style = script_text(), "\n".join(site.asset(a) for a in site.STYLES)
     return site.render(
         "report.html", anchor, run=diagnosis.run, command=phrases.command(diagnosis.run), badge=culprit.badge(diagnosis.run), screen="", version=__version__,
-        columns=data.about(browser.profiles(), diagnosis), c=culprit.screen(diagnosis, tried, pages), charts=charts,
+        columns=data.about(browser.profiles(), browser.facts, diagnosis, cwd), c=culprit.screen(diagnosis, tried, pages), charts=charts,
         s={"curves": rest, "left_out": max(0, len(sorted_out.curves) - len(curves) - len(chosen)), "maps": maps(browser, sorted_out, first, heats),
            "histograms": signals.histograms(browser.profiles("logged_histogram"))},
         d=data.screen(browser.facts, browser.profiles(), diagnosis, cwd, MOST_COLUMNS), m=model.screen(browser.facts, sorted_out, listing, diagnosis, cwd),
