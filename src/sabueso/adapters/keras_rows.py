@@ -12,10 +12,12 @@ import numpy as np
 from ..capture import lineage
 from ..capture.around import Patches
 from ..capture.calling import direct
+from ..capture.flow import Flow
 from ..capture.lineage import order, sight, uses
 from ..capture.lineage.fingerprints import table_of
 from ..capture.lineage.registry import Known, shape_of
 from ..capture.origin import user_line
+from ..capture.outputs import Output, plain
 from ..capture.recorder import Recorder, guarded
 from ..places import Place
 
@@ -24,6 +26,7 @@ PROVIDES = ("row_use", "label_order", "logged", "accuracy_of_quantities")
 ACCURACIES = ("accuracy", "acc", "binary_accuracy", "categorical_accuracy", "sparse_categorical_accuracy")
 LEVELS = 60  # that classes have at most, and quantities more of
 ROOT = "keras.src."
+MOST_ROWS = 50_000  # of an answer that is remembered
 MOST_EPOCHS = 5000  # whose numbers are kept
 TRAINERS = {"torch": "TorchTrainer", "tensorflow": "TensorFlowTrainer", "jax": "JAXTrainer"}
 
@@ -129,6 +132,14 @@ class KerasRows:
 
         return before
 
+    def answered(self, token: Any, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """What predict made of all batches is remembered as one answer; its batches were noted one by one as they went through the model."""
+        values, outputs = plain(result) if isinstance(result, np.ndarray) and direct() else None, Flow.of(self.recorder).outputs
+        if values is None or values.ndim > 2 or not 1 < len(values) <= MOST_ROWS or outputs.find(result, values) is not None:
+            return
+        values = values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values
+        outputs.put(Output(type(args[0]).__name__, "forward", np.array(values), 0), result)
+
 
 def listed(callbacks: Any) -> list[Any]:
     """The callbacks of a fit."""
@@ -161,6 +172,6 @@ def install(recorder: Recorder) -> Callable[[], None]:
         trainer = getattr(module, name, None)
         if trainer is not None:
             patches.around(trainer, "fit", None, guard(hooks.fitted))
-            for how in ("evaluate", "predict"):
-                patches.around(trainer, how, guard(hooks.judged(how)))
+            patches.around(trainer, "evaluate", guard(hooks.judged("evaluate")))
+            patches.around(trainer, "predict", guard(hooks.judged("predict")), guard(hooks.answered))
     return patches.undo

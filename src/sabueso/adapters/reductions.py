@@ -113,6 +113,7 @@ class Reductions:
         site |= {"form": form, "answer": a_name, "truth": b_name, "model": output.model}
         if form == "equal":
             site["confusion"] = self.outer.counted(b, a)
+            site["one_column"] = site.get("one_column") or self.outer.one_column(b, a, output) or self.outer.one_column(a, b, output)
             site["named"] = site["named"] if "named" in site else authorship.mentions(SEEN)
         if a_name == "answer" or flow.outputs.find(a, a) is not None or output.stream is not None:
             flow.truth(output, b) if a_name == "answer" else output.stream is not None and output.stream.truth.add(output.start, b, a, output.method)

@@ -90,6 +90,12 @@ def cast(dtype: str, known: tuple[str | None, ...] = ()) -> tuple[str, int] | No
     return found[0] if len(found) == 1 else None
 
 
+def chosen() -> tuple[str, int] | None:
+    """Where the largest along an axis is chosen; None where that is in no place, or in several."""
+    found = [(file, node.lineno) for file, tree in sources() for node in ast.walk(tree) if isinstance(node, ast.Call) and called(node) == "argmax"]
+    return found[0] if len(found) == 1 else None
+
+
 def listing() -> tuple[str, int] | None:
     """Where files are listed in the order of their names, without a key that reads numbers as numbers."""
     for file, tree in sources():

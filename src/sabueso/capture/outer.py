@@ -11,9 +11,10 @@ import numpy as np
 
 from .origin import names_in
 from .outputs import plain
-from .scores import confusion
+from .scores import confusion, one_column
 from .summarise import is_frame, library
 
+__all__ = ["counted", "labels_of", "one_column", "outer_of", "pair_of"]
 LEAST = 4  # rows
 PROBES = 24
 MOST = 60  # names looked at in one frame

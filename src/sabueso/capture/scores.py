@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .authorship import chosen
 from .gathering import Gathered, gathered, logged_as
 from .outputs import Outputs
 
@@ -19,6 +20,7 @@ NUMBERS = ("r2_score", "mean_absolute_error", "mean_squared_error", "root_mean_s
            "median_absolute_error", "explained_variance_score", "max_error", "mean_squared_log_error", "mean_pinball_loss",
            "mean_poisson_deviance", "mean_gamma_deviance")  # fmt: skip
 CLASSES = 12  # confusion counts are kept of no more
+MORE = 0.05  # of the rows that a threshold says yes to, and that it gets right more than an answer of 0 does
 CALLS = 3000
 FEW, BELOW, SURE = 20, 0.4, 6.0  # rows of either class, area under the curve, and its distance from 0.5 in standard errors, for scores to stand on their head
 RARE, MISSED, FEWEST = 0.1, 0.1, 100  # share of a rare class, share of it that is found, and rows, for its ranking to be asked
@@ -51,6 +53,7 @@ class Site:
     upright: bool = False  # one call in which they do not: no other is looked at
     by_classifier: bool = False
     clipped: dict[str, Any] | None = None
+    one_column: dict[str, Any] | None = None
     logged: Any = ()  # (name, value) of what a trainer was last given to average
     answers: int = 0  # calls whose second argument is a model's answer
 
@@ -103,6 +106,8 @@ class Site:
             self.upright, self.inverse = found is None, self.inverse or found
         if self.metric in LABELS and self.counts:
             self.ranked = ranked(true, answered, self.counts[-1], outputs)
+            if self.one_column is None and of_answer is None:
+                self.one_column = one_column(true, answered, outputs.last(len(answered)))
 
     def pooled(self, first: int = 0, last: int | None = None) -> list[list[Any]] | None:
         """Confusion counts of some calls together: [truth, answer, count]."""
@@ -119,7 +124,7 @@ class Site:
         value: dict[str, Any] = {"metric": self.metric, "via": self.via, "calls": self.calls, "values": self.values[:300],
                   "sizes": self.sizes[:300],
                                  "settings": self.settings, "hard": self.hard, "swapped": self.swapped,
-                                 "ranked": self.ranked, "clipped": self.clipped, "answers": self.answers,
+                                 "ranked": self.ranked, "clipped": self.clipped, "one_column": self.one_column, "answers": self.answers,
                                  "inverse": None if self.upright else self.inverse}  # fmt: skip
         if self.counts:
             value["last"] = self.pooled(len(self.counts) - 1)
@@ -188,6 +193,21 @@ def ranked(true: np.ndarray, answered: np.ndarray, counts: Counter[tuple[str, st
         return None
     area = auc(true, values if values.ndim == 1 else values[:, 1] - values[:, 0])
     return {"model": source.model, "label": rare, "rows": truths[rare], "of": len(true), "recall": round(found, 4), "auc": area}  # type: ignore[union-attr]
+
+
+def one_column(true: np.ndarray, answered: np.ndarray, source: Any) -> dict[str, Any] | None:
+    """Is the answer 0 in every row, though the network's single column lies on both sides of its threshold, and tells the truth better?"""
+    if source is None or source.method != "forward" or source.values.ndim != 1 or source.values.dtype.kind != "f" or answered.dtype.kind not in "iuf":
+        return None
+    true, answered = (a.reshape(-1) for a in (true, answered))
+    if len(true) != len(answered) or len(true) < FEW or answered.any() or true.dtype.kind not in "iufb":
+        return None
+    scores = source.values
+    said = scores > (0.5 if scores.min() >= 0 and scores.max() <= 1 else 0)
+    right, others = float((said == (true != 0)).mean()), float((true != 0).mean())
+    if not 0 < others or not MORE <= said.mean() or right < 1 - others + MORE:
+        return None
+    return {"line": chosen(), "others": round(others, 4), "rows": len(true), "model": source.model, "better": round(right, 4)}
 
 
 def inverse(true: np.ndarray, answered: np.ndarray, source: Any) -> dict[str, Any] | None:

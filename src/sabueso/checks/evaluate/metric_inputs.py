@@ -13,15 +13,16 @@ from ...scoring import Confusion
 
 @check(stage="evaluate", severity="error", leads_to=("misleading-metric",))
 def metric_inputs(
-    metric: list[Fact] = None, hand_broadcast: list[Fact] = None, accuracy_of_quantities: list[Fact] = None, evaluation: list[Fact] = None, *,
+    metric: list[Fact] = None, hand_broadcast: list[Fact] = None, accuracy_of_quantities: list[Fact] = None, evaluation: list[Fact] = None,
+    hand_metric: list[Fact] = None, *,
     off: float = 0.01,
 ) -> Iterator[Finding]:  # fmt: skip
     """A metric is given something else than it asks for.
 
     What it means
     -------------
-    Labels where scores are asked for (an area under a curve of hard 0 and 1), truth and answer exchanged, or a column (n, 1) and a vector
-    (n,) whose difference is a table of all pairs; or quantities where classes are asked for.
+    Labels where scores are asked for (an area under a curve of hard 0 and 1), truth and answer exchanged, a column (n, 1) and a vector (n,)
+    whose difference is a table of all pairs, the largest of a single column; or quantities where classes are asked for.
 
     Why it is bad
     -------------
@@ -66,7 +67,7 @@ def metric_inputs(
     ----------
     Fawcett, An introduction to ROC analysis, 2006.
     """
-    yield from (*of_quantities(accuracy_of_quantities or []), *of_one_column(evaluation or []))
+    yield from (*of_quantities(accuracy_of_quantities or []), *of_one_column([*(evaluation or ()), *(metric or ()), *(hand_metric or ())]))
     for m in metric or []:
         if m.get("hard"):
             yield _hard(m)
@@ -145,5 +146,5 @@ def _exchanged(m: Fact, now: float, right: float | None) -> Finding:
         says=f"{name} is given the model's answer first and the truth second{shown}",
         place=m.place.but(tensor="y_true"),
         evidence=[(f"{name} as called", round(now, 4), right and round(right, 4)), ("first argument", f"answer of {m['swapped']['model']}", "the truth")],
-        remedy=f"exchange the arguments: {name}(truth, answer)", confidence=0.93, verified="fact",
+        remedy=f"exchange the arguments: {name}(truth, answer)", confidence=0.93, verified="fact", edit=("exchange", name),
     )  # fmt: skip
