@@ -17,7 +17,8 @@ class Finding:
 
     `evidence` holds two to five (what, value, expected) triples; `verified` is "fact" (an exact fact such as shapes or row identities),
     a dictionary {how, before, after} (an experiment), or None: then it reads as suspected. `explains` and `explained_by` are filled by
-    the diagnosis. `covers` names further checks whose findings at a later point this one accounts for.
+    the diagnosis. `covers` names further checks whose findings at a later point this one accounts for. `edit` is the remedy as a change of the
+    line at `place`, where there is one (see `edits`).
     """
 
     says: str
@@ -33,6 +34,7 @@ class Finding:
     id: str = ""
     explained_by: str | None = None
     explains: list[str] = field(default_factory=list)
+    edit: tuple[Any, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """The finding in the diagnosis format 1 (DESIGN section 6)."""
@@ -41,7 +43,7 @@ class Finding:
             "place": self.place.as_dict(),
             "evidence": [{"what": w, "value": v, "expected": e} for w, v, e in self.evidence],
             "says": self.says, "remedy": self.remedy, "explained_by": self.explained_by, "explains": self.explains,
-            "verified": self.verified,
+            "verified": self.verified, **({"edit": list(self.edit)} if self.edit else {}),
         }  # fmt: skip
 
     @classmethod
@@ -51,7 +53,7 @@ class Finding:
             says=data["says"], place=Place.of(data.get("place")), remedy=data.get("remedy", ""), severity=data["severity"],
             evidence=[(e["what"], e["value"], e["expected"]) for e in data.get("evidence", ())], confidence=data["confidence"],
             verified=data.get("verified"), check=data["check"], stage=data["stage"], id=data["id"],
-            explained_by=data.get("explained_by"), explains=list(data.get("explains", ())),
+            explained_by=data.get("explained_by"), explains=list(data.get("explains", ())), edit=tuple(data.get("edit", ())),
         )  # fmt: skip
 
     def _repr_html_(self) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ..diagnoses import Diagnosis
 from ..findings import Finding
 from . import phrases
-from .source import excerpt
+from .source import diff, excerpt
 
 
 def render(diagnosis: Diagnosis) -> str:
@@ -55,6 +55,8 @@ def _culprit(number: int, finding: Finding, diagnosis: Diagnosis) -> Iterator[st
         yield ""
     if finding.remedy:
         yield f"**Fix:** {escape(finding.remedy)}  "
+    if changed := diff(finding, diagnosis.run):
+        yield from ("", "```diff", *(f"{sign} {text}" for sign, text in changed), "```", "")
     yield "**{}:** {}".format(*map(escape, phrases.proof(finding)))
     explained = diagnosis.explained(finding)
     if explained:

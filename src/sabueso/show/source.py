@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from .. import edits
+from ..findings import Finding
 from ..places import Place
 
 
@@ -21,6 +23,14 @@ def excerpt(place: Place, run: dict[str, Any], around: int = 1) -> list[tuple[in
     while cut and not cut[0][1] and cut[0][0] != place.line:
         cut.pop(0)
     return _flush_left(cut)
+
+
+def diff(finding: Finding, run: dict[str, Any]) -> list[tuple[str, str]]:
+    """The remedy as ("-" or "+", line) of the person's source; empty where it is no change of one line, or the source is another by now."""
+    place = finding.place
+    text = source(place.file, run) if finding.edit and place.file and place.line else None
+    made = edits.applied(finding.edit, text, place.line) if text and place.line else None
+    return edits.lines(text, made) if text and made else []
 
 
 def source(file: str, run: dict[str, Any]) -> str | None:

@@ -13,7 +13,7 @@ from ..diagnoses import Diagnosis
 from ..findings import Finding
 from . import phrases
 from .columns import cut, wide
-from .source import excerpt
+from .source import diff, excerpt
 
 CRASH_LINES = 25  # after a traceback no more than this, so that the traceback stays in sight
 LABEL = 11
@@ -159,6 +159,8 @@ def _culprit(finding: Finding, diagnosis: Diagnosis, on: Paper, around: int, mos
     yield from gap if finding.evidence else []
     if finding.remedy:
         yield from _wrapped("fix", finding.remedy, on, "fix", limit=3 if brief else 0)
+        for sign, text in [] if brief else diff(finding, diagnosis.run):
+            yield on.style({"-": "bad", "+": "fix"}.get(sign, "dim"), cut(f"{'':11}{sign} {text}", on.width))
     yield from _wrapped(*phrases.proof(finding), on)
     explained = diagnosis.explained(finding)
     if explained:

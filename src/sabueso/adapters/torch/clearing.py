@@ -131,7 +131,7 @@ class Clearing:
         held.looked += 1
         if kept.after is not None and self.count < MOST_FACTS:
             self.count += 1
-            value = {"optimizer": held.number, "class": held.cls, "cleared": kept.cleared, "carried": kept.carried and not kept.changed,
+            value = {"optimizer": held.number, "class": held.cls, "name": held.called, "cleared": kept.cleared, "carried": kept.carried and not kept.changed,
                      "reached": kept.reached, "empty": empty, "closure": [kept.closure_stale, kept.closure_evaluations],
                      "backward": kept.line.told if kept.line else None}  # fmt: skip
             where = held.step_line or kept.line

@@ -92,6 +92,7 @@ def evaluated_in_train_mode(evaluation: list[Fact], train_loss: list[Series] | N
                 ("layers that were live", len(first["live"]), 0),
             ],
             remedy=f"`{model}.eval()` before line {line}, `{model}.train()` before training goes on",
+            edit=("around", f"{model}.eval()", f"{model}.train()"),
             confidence=0.92,
             verified="fact",
         )

@@ -106,7 +106,7 @@ def of_dropna(fact: Fact, used: set[str], dropped: float) -> Finding | None:
              f"the lost rows differ from the kept ones in {fact['selective'][0]['column']!r}.",
         place=fact.place.but(column=column, row=fact["rows"]),
         evidence=[("rows after dropna", fact["after"], fact["before"]), (f"rows lost only for {column}", told["alone"], 0), *differences(fact)],
-        remedy=f"Ask only for the columns that are used: dropna(subset={keep}).",
+        remedy=f"Ask only for the columns that are used: dropna(subset={keep}).", edit=("keyword", "dropna", "subset", repr(keep)),
         confidence=0.92, verified="fact",
     )  # fmt: skip
 

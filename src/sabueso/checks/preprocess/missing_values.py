@@ -98,7 +98,7 @@ def lost_fills(facts: list[Fact], refused: Fact | None, used: list[Fact]) -> Ite
             place=Place(file=line[0], line=line[1], stage="preprocess", column=columns if len(columns) > 1 else columns[0]),
             evidence=[*[(f"gaps of {f['column']} after the statement", f["gaps"], 0) for f in here[:3]], ("objects that hold what was filled", 0, 1)],
             remedy=f"Assign the result: {first['owner']} = {first['owner']}.{first['method']}(..).",
-            confidence=0.95, verified="fact", covers=("nonfinite-values", "nonfinite-loss"),
+            confidence=0.95, verified="fact", covers=("nonfinite-values", "nonfinite-loss"), edit=("assign",),
         )  # fmt: skip
 
 

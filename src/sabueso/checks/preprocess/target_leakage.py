@@ -104,7 +104,7 @@ def target_leakage(tell: list[Fact] | None = None, future_seen: list[Fact] | Non
             place=fact.place.but(column=fact["column"], stage="preprocess"),
             evidence=[*evidence[: 5 - len(weight(fact, ""))], *weight(fact, "without it")],
             remedy=f"Leave {fact['column']!r} out of the inputs: it is not known when the answer is to be given.",
-            confidence=0.95 if fact["how"] != "running number" else 0.9, verified=tried(fact),
+            confidence=0.95 if fact["how"] != "running number" else 0.9, verified=tried(fact), edit=("without", fact["column"]),
         )  # fmt: skip
         return
 
@@ -118,7 +118,7 @@ def left_in(fact: Fact) -> Finding:
         place=fact.place.but(column=name, stage="preprocess"),
         evidence=[("rows whose class stands in their input", fact["rows"], 0), ("columns that say it", len(fact["columns"]), 0)],
         remedy=f"Keep what it returns ({name} = {name}.{call}(..)), or call {call}_, which changes the tensor in place.",
-        confidence=0.95, verified="fact",
+        confidence=0.95, verified="fact", edit=("assign",),
     )  # fmt: skip
 
 

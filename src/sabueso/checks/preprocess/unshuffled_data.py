@@ -104,6 +104,7 @@ def of_folds(run: Fact, tried: Fact | None) -> Finding:
         place=run.place.but(column=labels.get("column"), tensor=labels.get("name"), row=run["worst_rows"], stage="evaluate"),
         evidence=[e for e in evidence if e[2] is not None or "scores" in e[0]],
         remedy=f"Shuffle the folds: KFold({run['folds']}, shuffle=True, random_state=0)" + (", or StratifiedKFold." if run["classes"] else "."),
+        edit=("keyword", "KFold", "shuffle", "True"),
         confidence=0.96 if tried is not None else 0.85, verified=row_uses.verified(tried) if tried is not None else None,
     )  # fmt: skip
 
@@ -120,6 +121,7 @@ def of_part(part: Fact) -> Finding:
         place=Place(file=part.place.file, line=part.place.line, tensor=part.get("name"), column=part.get("column"), stage="preprocess", row=part.get("rows")),
         evidence=[(f"share {lacks}", part["lacking"], "near 0"), ("runs of equal labels along the rows", part["runs"], "many more"),
                   ("labels in training" if not batches else "labels in all", part["levels_train"], part["levels"])],
+        edit=("keyword", "DataLoader", "shuffle", "True") if batches and "DataLoader(" in (part.get("remedy") or "") else (),
         remedy=part.get("remedy") or "Shuffle the rows before they are cut (one permutation for inputs and labels).",
         confidence=0.93, verified="fact",
     )  # fmt: skip

@@ -93,6 +93,7 @@ def unseeded(split_drawn: list[Fact], torch_seed: list[Fact], *, small: int = 10
         ],
         remedy=f"set `torch.manual_seed(0)`, `np.random.seed(0)` and `random.seed(0)` before line {first.place.line}, "
         f"or pass random_state to {first['function']}",
+        edit=("before", "torch.manual_seed(0)"),
         confidence=0.85,
         verified="fact",
     )

@@ -86,6 +86,7 @@ def small_batch(
                 ("rows in the data set", rows, None),
             ],
             remedy=f"set batch_size of {fact['loader'] or 'the loader'} to 64 in place of {fact['batch_size']} (and the learning rate higher to match)",
+            edit=("keyword", "DataLoader", "batch_size", "64", 1),
             confidence=0.85,
             verified="fact",
         )

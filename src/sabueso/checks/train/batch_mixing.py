@@ -103,6 +103,7 @@ def batch_mixing(batch_mixing: list[Fact], *, least: int = 2) -> Iterator[Findin
                 ("rows of the batch, each with its own target", first["batch"], first["shape"][1]),
             ],  # fmt: skip
             remedy=f"batch_first=True where `{module}` is built",
+            edit=("keyword", first["class"], "batch_first", "True"),
             confidence=0.93,
             verified="fact",
         )

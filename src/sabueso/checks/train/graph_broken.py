@@ -100,6 +100,7 @@ def told(found: list[tuple[Fact, dict[str, Any]]]) -> Finding:
             ("sampled steps in which they took part in the loss", fact["steps"] if fact["steps"] < 5 else "all", "with a gradient in each"),
         ],  # fmt: skip
         remedy=f"let the gradient through: take {cause} out of line {line}" + (" (keep it for evaluation only)" if cut["no_grad"] else ""),
+        edit=("unwrap", "detach") if not cut["no_grad"] and cut["op"] == "detach" else (),
         confidence=0.95,
         verified="fact",
     )

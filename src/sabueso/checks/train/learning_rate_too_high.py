@@ -138,12 +138,12 @@ def finding(training: Training, began: Fact, ratios: list[float], rate: float, t
     evidence = [
         (f"learning rate of {began['class']}", rate, f"{rate / 10:.3g} or less"),
         ("change of the median weight matrix in one early step, by its norm", change, "about 0.001, below 0.1"),
-        ("highest loss of the first ten steps", top, f"below {training.losses[0]:.4g}, where it began"),
-        *wrong.evidence,
-    ]
+        ("highest loss of the first ten steps", top, f"below {training.losses[0]:.4g}, where it began"), *wrong.evidence,
+    ]  # fmt: skip
     says = f"{began['class']} with a rate of {rate:g} changes the weights by {100 * change:.0f} % in one step: {wrong.says}"
     place = began.place.but(step=int(training.steps[0]) + 1, module=None, tensor=None)
     refuted = tried is None and bool(on_copy(experiment, *LOWER_RATES))  # a smaller rate did no better
     by_rows = " by the gradient's mean over the rows: divide by their number where they are summed" if began["optimizer"] == -2 else ""
-    remedy, severity = f"set lr={rate / (100 if tried and tried['change'].endswith('100') else 10):.2g} here{by_rows}", "note" if refuted else ""
-    return Finding(says, place, evidence[:5], remedy, severity=severity, confidence=0.95 if tried else 0.5 if refuted else 0.85, verified=proof(tried))
+    lower, sure = f"{rate / (100 if tried and tried['change'].endswith('100') else 10):.2g}", 0.95 if tried else 0.5 if refuted else 0.85
+    edit = ("keyword", began["class"], "lr", lower, 1) if not by_rows else ()
+    return Finding(says, place, evidence[:5], f"set lr={lower} here{by_rows}", "note" if refuted else "", sure, proof(tried), edit=edit)

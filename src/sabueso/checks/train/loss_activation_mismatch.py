@@ -83,7 +83,13 @@ def loss_activation_mismatch(loss_call: list[Fact], *, train_loss: list[Series] 
         says, evidence, remedy = found
         flat = constant(fact["function"], fact["prediction"]["shape"], maker) is not None  # no gradient but zero
         yield Finding(says=says, place=place_of(fact, maker), evidence=[*evidence, *lowest(train_loss, fact)], remedy=remedy, confidence=0.95, verified="fact",
-                      covers=("graph-broken", "metric-inputs") if flat else ())  # fmt: skip
+                      covers=("graph-broken", "metric-inputs") if flat else (), edit=left_out(maker) if remedy.startswith("leave the") else ())  # fmt: skip
+
+
+def left_out(maker: dict[str, Any]) -> tuple[str, str]:
+    """The activation taken out of what is built, or of what is reckoned."""
+    own = str(maker.get("class") or "")
+    return ("without", own) if own.lower().startswith(maker["op"]) else ("unwrap", maker["op"])
 
 
 def as_scores(fact: Fact) -> tuple[Fact, dict[str, Any] | None]:

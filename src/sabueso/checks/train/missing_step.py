@@ -74,6 +74,7 @@ def missing_step(optimizer_use: list[Fact], *, least: int = 3) -> Iterator[Findi
                     (f"parameters of `{model}` that moved", 0, "all"),
                 ],  # fmt: skip
                 remedy=f"`{name}.step()` after the backward in line {fact.place.line}",
+                edit=("after", f"{name}.step()") if fact.get("name") else (),
                 confidence=0.96,
                 verified="fact",
             )

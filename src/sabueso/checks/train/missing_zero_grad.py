@@ -96,6 +96,7 @@ def missing_zero_grad(
             place=Place(stage="train", file=file, line=line, step=max(0, (first.place.step or 1) - 1)),
             evidence=[number, *growth(gradient_norm, first)],
             remedy=remedy,
+            edit=("before", f"{first['name']}.zero_grad()") if first.get("name") and not seldom and not in_closure else (),
             confidence=0.97,
             verified="fact",
         )

@@ -10,6 +10,7 @@ from ...events import Fact
 from ...findings import Finding
 
 GROWN = 1e12  # operands beyond this have run away in earlier steps: float32 ends at 3e38, healthy activations stay under 1e6
+GUARDS = (("wrap", "sqrt", "{} + 1e-8"), ("wrap", "log", "{}.clamp(min=1e-7)"))  # what keeps an argument off the edge, as an edit
 
 
 @check(
@@ -100,7 +101,8 @@ def told(fact: Fact, birth: dict[str, Any]) -> Finding:
         tensor=spot.get("array") or next(iter(birth.get("names") or []), None), row=rows[0] if rows and len(rows) == 1 else rows,
         column=spot.get("column"),
     )  # fmt: skip
-    return Finding(says, place, evidence, remedy(birth, grown), confidence=0.6 if grown else 0.93, verified=proof(fact))
+    return Finding(says, place, evidence, remedy(birth, grown), "", 0.6 if grown else 0.93, proof(fact),
+                   edit=next((e for e in GUARDS if e[1] in (name, forward.lower()) and not grown), ()))  # fmt: skip
 
 
 def untold(fact: Fact) -> Finding:

@@ -89,6 +89,7 @@ def wrong_softmax_dim(softmax_dim: list[Fact]) -> Iterator[Finding]:
                 ("rows of the batch", fact["batch"] or fact["rows"], None),
             ],
             remedy=f"dim={right}{' (or -1)' if right == len(shape) - 1 else ''} in line {fact.place.line}",
+            edit=("keyword", fact["operation"], "dim", str(right), -1),
             confidence=0.93 if over_rows else 0.85,
             verified="fact",
         )

@@ -9,7 +9,7 @@ from ...diagnoses import Diagnosis
 from ...events import Fact
 from ...findings import Finding
 from .. import markdown, phrases
-from ..source import excerpt
+from ..source import diff, excerpt
 
 STATES = {phrases.ORIGIN: "origin", phrases.SYMPTOM: "symptom", phrases.WARNED: "warned", phrases.OK: "ok"}
 AROUND = 3
@@ -63,6 +63,7 @@ def told(finding: Finding, diagnosis: Diagnosis, pages: dict[str, str]) -> dict[
     kind, how = phrases.proof(finding)
     return {
         "finding": finding, "spot": phrases.line(finding.place), "where": phrases.where(finding.place), "line": finding.place.line,
+        "diff": diff(finding, diagnosis.run),
         "code": excerpt(finding.place, diagnosis.run, AROUND), "proof": kind, "how": how, "means": pages.get(finding.check, ""),
         "numbers": [(w, phrases.number(v), phrases.number(e), odd(v)) for w, v, e in finding.evidence],
         "explains": [(f.check, f.stage, phrases.line(f.place), f.says) for f in diagnosis.explained(finding)],
