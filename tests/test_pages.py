@@ -26,7 +26,7 @@ from sabueso.events import Fact
 from sabueso.places import Place
 from sabueso.serve.app import Pages
 from sabueso.serve.guard import Guard, hosts
-from sabueso.show.pages import distributions, report, site
+from sabueso.show.pages import compare, distributions, report, signals, site
 from sabueso.store.browse import Browser
 from sabueso.store.writer import Writer
 from sabueso.wiring import kept
@@ -188,6 +188,24 @@ def test_runs_and_comparison(tmp_path: Path) -> None:
     said = mine.get("/compare", params={"a": a.name, "b": b.name}).text
     assert "train loss at step 21" in said and said.count("<figure") == 1
     assert mine.get("/compare", params={"a": a.name, "b": "../../etc"}).status_code == 404
+
+
+def test_layers_that_are_not_finite_are_red_in_every_map(tmp_path: Path) -> None:
+    """Moments are of finite elements: a layer of NaN has the norm 0, which is no healthy gradient."""
+    folder, recorder = begun(tmp_path)
+    for step, layer in ((s, n) for s in (0, 4, 9) for n in range(4)):
+        bad = step > 0 and layer == 2
+        for name, value in (("weight_gradient", 0.0 if bad else 1.0), ("gradient_nonfinite", 16.0 if bad else 0.0)):
+            recorder.point(name, value, step, Place("train", tensor=f"layer.{layer}.weight"))
+    for step in range(8):
+        recorder.point("resident_memory", 1e8 + step, step)
+    ended(folder)
+    browser = Browser(folder)
+    made = {m.name: heat for m, heat in signals.heats(browser, signals.sorted_out(browser.listing()).maps, 100, 100)}
+    for name in ("weight_gradient", "gradient_nonfinite"):
+        assert made[name].broken.tolist() == [[False] * 3, [False] * 3, [False, True, True], [False] * 3]
+    assert "2 not finite in 1 row, first at step 4" in report.render(diagnosis_of(folder), browser, NEEDS, MEANS)
+    assert not [a for a, _ in compare.paired(browser.listing(), browser.listing()) if a.name == "resident_memory"]  # seconds are no steps
 
 
 def test_numbers_come_packed(run: Path) -> None:

@@ -65,6 +65,15 @@ def test_drawing_crosses_no_gap() -> None:
         assert drawings.line_chart(reduced(np.arange(len(values)), np.array(values)), "x").endswith("</svg>")
 
 
+def test_a_stretch_of_nan_hides_nothing() -> None:
+    import numpy as np
+
+    values = np.where((np.arange(300) > 50) & (np.arange(300) < 90), np.nan, 1.0)
+    values[200] = np.inf
+    text = drawings.line_chart(reduced(np.arange(300), values), "x")
+    assert text.count('class="stretch"') == 1 and text.count('class="broken"') == 3  # both edges, and the one that stands alone
+
+
 def test_histogram_of_quantiles() -> None:
     counts, labels = drawings.histogram(list(GRID), [])
     assert len(counts) == drawings.BINS and abs(sum(counts) - 1) < 1e-9 and max(counts) - min(counts) < 1e-9 and labels == ["0", "1"]

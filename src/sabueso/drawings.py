@@ -17,6 +17,7 @@ WIDTH, HEIGHT, LEFT, BOTTOM, TOP = 560, 150, 54, 18, 8
 BLUE, RED, GREY, PALE = "#1f5fa8", "#b3261e", "#77777f", "#e2dfd9"
 TEXT = f'font-size="11" fill="{GREY}" font-family="sans-serif"'
 MOST_BROKEN = 400  # red lines of one chart
+CLOSE = 6  # red lines no further apart than this are one stretch
 BINS = 16
 
 
@@ -51,9 +52,25 @@ def line_chart(curve: Curve, title: str, onset: int | None = None) -> str:
     down = f'y1="0" y2="{HEIGHT - BOTTOM}"'
     if onset is not None and first <= onset <= last:
         parts.append(f'<line class="onset" x1="{x(onset):.1f}" x2="{x(onset):.1f}" {down} stroke="{GREY}" stroke-dasharray="4 3"/>')
-    red = [f"{x(s):.1f}" for s in curve.broken[:MOST_BROKEN, 0].tolist()]
-    parts += [f'<line class="broken" x1="{at}" x2="{at}" {down} stroke="{RED}" stroke-width="2"/>' for at in dict.fromkeys(red)]
+    parts += _broken([x(s) for s in curve.broken[:MOST_BROKEN, 0].tolist()], down)
     return "".join([*parts, "</svg>"])
+
+
+def _broken(places: list[float], down: str) -> Iterable[str]:
+    """A red line at each place; of many that can't be told apart the edges, and what lies between them shaded."""
+    runs: list[list[float]] = []
+    for at in sorted(places):
+        if runs and at - runs[-1][-1] <= CLOSE:
+            runs[-1].append(at)
+        else:
+            runs.append([at])
+    for run in runs:
+        if len(run) >= 4:
+            wide = f'x="{run[0]:.1f}" width="{run[-1] - run[0]:.1f}" y="0" height="{HEIGHT - BOTTOM}"'
+            yield f'<rect class="stretch" {wide} fill="{RED}" fill-opacity="0.16"/>'
+            run = [run[0], run[-1]]
+        for at in dict.fromkeys(f"{p:.1f}" for p in run):
+            yield f'<line class="broken" x1="{at}" x2="{at}" {down} stroke="{RED}" stroke-width="2"/>'
 
 
 def _lines(curve: Curve, x: Callable[[float], float], y: Callable[[float], float]) -> Iterable[str]:

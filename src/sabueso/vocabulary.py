@@ -114,7 +114,7 @@ VOCABULARY: dict[str, Term] = {
     "updates_lost": Term("series", "share", "elements of a half-precision parameter with a gradient that a step left as they were", "torch"),
     "weights_kept": Term("fact", "", "the program took its weights out (state_dict, a copy, a file) or put weights in: how (kept or loaded), step", "torch"),
     "weight_gradient": Term("series", "l2 norm", "norm of a parameter's gradient in sampled steps", "torch"),
-    "weight_norm": Term("series", "l2 norm", "norm of a parameter after sampled steps", "torch"),
+    "weight_norm": Term("series", "l2 norm", "norm of a parameter's finite elements after sampled steps", "torch"),
     # ---- torch: data
     "input_layout": Term("fact", "", "pictures given to a model: roughness as given and with the same memory read channels last, line", "torch"),
     "nonfinite_found": Term("fact", "", "values not finite in data or weights: where (batch, parameter, buffer, table), tensor, rows, count, spot"),

@@ -86,7 +86,7 @@ class Pages:
         found, first = signals.sorted_out(listing), next(iter(held.diagnosis.culprits), None)
         layers = request.query_params.get("layer")
         curves = [s for s in listing if s.count and signals.label(s) == layers] if layers else found.curves
-        maps = [report.told_map(m, held.browser.heat(m.name, m.rows, *MOST_HEAT), first) for m in found.maps] if not layers else []
+        maps = [report.told_map(m, heat, first) for m, heat in signals.heats(held.browser, found.maps, *MOST_HEAT)] if not layers else []
         named, onset = signals.titles(listing), first.place.step if first else None
         drawn = [signals.chart(held.browser, s, named[s.number], onset) for s in curves[:MOST_CURVES]]
         logged = signals.histograms(held.browser.profiles("logged_histogram")) if not layers else []
@@ -164,10 +164,11 @@ class Pages:
     def heat(self, request: Request) -> Response:
         """One layer x step map, packed."""
         held, name = self.held(request), request.path_params["name"]
-        found = [m for m in signals.sorted_out(held.browser.listing()).maps if m.name == name]
-        if not found:
+        asked = signals.with_counts(signals.sorted_out(held.browser.listing()).maps, name)
+        made = {m.name: heat for m, heat in signals.heats(held.browser, asked, *MOST_HEAT)}
+        if name not in made:
             raise HTTPException(404, f"there is no map {name!r}")
-        return Response(held.browser.heat(name, found[0].rows, *MOST_HEAT).packed(), media_type="application/octet-stream")
+        return Response(made[name].packed(), media_type="application/octet-stream")
 
     def pulse(self, request: Request) -> Response:
         """How the run is doing: small, asked for twice a second."""

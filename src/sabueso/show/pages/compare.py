@@ -24,21 +24,19 @@ HEADS = ("command", "outcome", "seconds", "python", "machine")
 
 def screen(a: Browser, b: Browser, found: tuple[Diagnosis, Diagnosis], address: Callable[[int, int], str]) -> dict[str, Any]:
     """All that the template shows. `address(0 or 1, number)` is where the numbers of a series are."""
-    pairs, first = paired(a.listing(), b.listing()), None
-    apart: dict[int, int] = {}
+    pairs, apart, met = paired(a.listing(), b.listing()), {}, []
     for left, right in pairs[:MOST_SEARCHED]:
         step = parts_at(a.points(left.number), b.points(right.number))
         if step is not None:
             apart[left.number] = step[0]
-            first = min(
-                [first, (step[0], signals.title(left), step[1], step[2])] if first else [(step[0], signals.title(left), step[1], step[2])], key=lambda x: x[0]
-            )
+            met.append((step[0], signals.rank(left), signals.title(left), step[1], step[2]))
+    first = min(met, key=lambda x: x[:2], default=None)  # of several at one step the one that a person knows
     heads = [(k, *(phrases.command(x.meta) if k == "command" else phrases.number(x.meta.get(k)) for x in (a, b))) for k in HEADS]
     heads.append(("culprits", *(", ".join(c.check for c in d.culprits) or "none" for d in found)))
     shown = [pair for pair in pairs if pair[0].name in signals.FIRST][:MOST_CURVES]
     return {
         "a": {"name": a.folder.name}, "b": {"name": b.folder.name}, "heads": heads, "differ": differ(settings(a), settings(b)),
-        "first": dict(zip(("step", "title", "a", "b"), first)) if first else None,
+        "first": dict(zip(("step", "rank", "title", "a", "b"), first)) if first else None,
         "curves": [overlaid(a, pair, apart.get(pair[0].number), address) for pair in shown],
     }  # fmt: skip
 
@@ -48,7 +46,7 @@ def paired(a: list[Listed], b: list[Listed]) -> list[tuple[Listed, Listed]]:
     waiting: dict[Any, list[Listed]] = defaultdict(list)
     for s in b:
         waiting[_key(s)].append(s)
-    return [(s, waiting[_key(s)].pop(0)) for s in a if waiting[_key(s)] and s.count and not (s.name == "evaluation_error" and s.place.tensor in signals.HIDDEN)]
+    return [(s, waiting[_key(s)].pop(0)) for s in a if waiting[_key(s)] and s.count and not signals.aside(s)]
 
 
 def _key(s: Listed) -> tuple[Any, ...]:

@@ -63,7 +63,7 @@ def told(finding: Finding, diagnosis: Diagnosis, pages: dict[str, str]) -> dict[
     kind, how = phrases.proof(finding)
     return {
         "finding": finding, "spot": phrases.line(finding.place), "where": phrases.where(finding.place), "line": finding.place.line,
-        "diff": diff(finding, diagnosis.run),
+        "cause": next((f.check for f in diagnosis.findings if f.id and f.id == finding.explained_by), ""), "diff": diff(finding, diagnosis.run),
         "code": excerpt(finding.place, diagnosis.run, AROUND), "proof": kind, "how": how, "means": pages.get(finding.check, ""),
         "numbers": [(w, phrases.number(v), phrases.number(e), odd(v)) for w, v, e in finding.evidence],
         "explains": [(f.check, f.stage, phrases.line(f.place), f.says) for f in diagnosis.explained(finding)],
@@ -80,4 +80,5 @@ def experiment(fact: Fact) -> dict[str, Any]:
     change = fact.get("change") or fact.get("fault") or "the fault mended"
     helps = fact.get("helps")
     word = "mended it" if fact.get("fault") else "helped" if helps else "did not help" if helps is False else "tried"
-    return {"change": change, "how": fact.get("how", ""), "before": fact.get("before"), "after": fact.get("after"), "word": word}
+    how = str(fact.get("how") or "").removesuffix(f": {change}")
+    return {"change": change, "how": how, "before": fact.get("before"), "after": fact.get("after"), "word": word}

@@ -46,5 +46,8 @@ def memory(fact: Fact) -> str:
 def hot(facts: list[Fact], cwd: str) -> list[tuple[str, float, float]]:
     """(line, CPU seconds, share) of the lines that took most."""
     total = sum(f.get("cpu") or 0.0 for f in facts) or 1.0
-    held = [(spot(f.place.but(file=l["file"], line=l["line"]), cwd), l["own"], min(1.0, l["own"] / total)) for f in facts for l in f.get("lines") or ()]
-    return sorted((h for h in held if h[1] > 0), key=lambda h: -h[1])[:MOST_LINES]
+    held: dict[str, float] = {}  # of several functions or processes a line is told once
+    for place, line in ((f.place, row) for f in facts for row in f.get("lines") or ()):
+        told = spot(place.but(file=line["file"], line=line["line"]), cwd)
+        held[told] = held.get(told, 0.0) + line["own"]
+    return [(told, own, min(1.0, own / total)) for told, own in sorted(held.items(), key=lambda h: -h[1]) if own > 0][:MOST_LINES]

@@ -12,6 +12,7 @@ from .distributions import spot
 from .signals import Signals, label
 
 MOST_MODULES, MOST_SHOWN = 300, 40
+COUNTED = {"gradient_nonfinite": "weight_gradient", "output_nonfinite": "output_std"}
 SHOWN = ("weight_gradient", "update_ratio", "output_std", "units_dead", "units_saturated")
 
 
@@ -44,10 +45,14 @@ def screen(facts: Callable[[str], list[Fact]], signals: Signals, listing: list[A
 
 
 def by_module(listing: list[Any]) -> dict[str, dict[str, tuple[float, float, int]]]:
-    """module -> series name -> (least, greatest, points not finite) over the tensors of that module itself."""
+    """module -> series name -> (least, greatest, points or elements not finite) over the tensors of that module itself."""
     held: dict[str, dict[str, tuple[float, float, int]]] = {}
     for s in listing:
         where = s.place.module or label(s)
+        if s.name in COUNTED and s.high:
+            name = COUNTED[s.name]
+            low, high, bad = held.setdefault(where, {}).get(name, (float("inf"), float("-inf"), 0))
+            held[where][name] = (low, high, bad + int(s.high))
         if s.name in SHOWN and s.count:
             low, high, bad = held.setdefault(where, {}).get(s.name, (float("inf"), float("-inf"), 0))
             both = (min(low, s.low if s.low is not None else low), max(high, s.high if s.high is not None else high), bad + s.nonfinite)

@@ -67,8 +67,7 @@ def maps(browser: Browser, sorted_out: signals.Signals, first: Any, held: dict[s
     shown = [m for m in sorted_out.maps if m.points]
     columns = max(40, min(MOST_STEPS, HEATS // (MOST_ROWS * max(1, len(shown)))))
     made = []
-    for m in shown:
-        heat = browser.heat(m.name, m.rows, MOST_ROWS, columns)
+    for m, heat in signals.heats(browser, shown, MOST_ROWS, columns):
         held[m.name] = base64.b64encode(heat.packed()).decode()
         made.append(told_map(m, heat, first))
     return made
@@ -79,7 +78,8 @@ def told_map(m: signals.Map, heat: Any, first: Any) -> dict[str, Any]:
     place = first.place if first else None
     mark = next((n for n in heat.labels if place and (n == place.tensor or n == place.module)), "")
     return {
-        "name": m.name, "meaning": m.meaning, "unit": m.unit, "nonfinite": m.nonfinite, "labels": heat.labels, "mark": mark,
+        "name": m.name, "meaning": m.meaning, "unit": m.unit, "nonfinite": max(m.nonfinite, int(heat.broken.sum())), "labels": heat.labels, "mark": mark,
+        "began": int(heat.steps[heat.broken.any(0)][0]) if heat.broken.any() else None,
         "broken_rows": [n for n, bad in zip(heat.labels, heat.broken.any(1)) if bad], "table": table(heat),
         "flat": flat(heat), "columns": len(heat.steps),
     }  # fmt: skip

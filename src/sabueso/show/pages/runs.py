@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+NOTHING = "nothing found"
 KINDS = {"succeeded": "good", "failed": "bad", "killed": "bad"}
 
 
@@ -17,10 +18,11 @@ def rows(folders: list[Path]) -> list[dict[str, Any]]:
 
 def _row(folder: Path) -> dict[str, Any]:
     meta = _read(folder / "run.json")
+    said = verdict(folder, meta)
     started, seconds = meta.get("started"), meta.get("seconds")
     outcome = str(meta.get("outcome") or ("running" if meta else "unreadable"))
     return {
-        "name": folder.name, "outcome": outcome, "kind": KINDS.get(outcome, "warn"), "verdict": verdict(folder, meta),
+        "name": folder.name, "outcome": outcome, "kind": KINDS.get(outcome, "warn"), "verdict": said, "found": said not in ("", NOTHING),
         "started": time.strftime("%Y-%m-%d %H:%M", time.localtime(started)) if isinstance(started, (int, float)) else "",
         "seconds": f"{seconds:.1f}" if isinstance(seconds, (int, float)) else "",
     }  # fmt: skip
@@ -32,7 +34,7 @@ def verdict(folder: Path, meta: dict[str, Any]) -> str:
     if found is None and "outcome" in meta:
         kept = _read(folder / "diagnosis.json")
         found = [c.get("check", "?") for c in kept["culprits"]] if "culprits" in kept else None
-    return "" if found is None else ", ".join(map(str, found)) or "nothing found"
+    return "" if found is None else ", ".join(map(str, found)) or NOTHING
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ... import drawings
 from ...findings import Finding
 from ...profiles import Profile
@@ -14,6 +16,7 @@ from ...vocabulary import VOCABULARY
 from . import svg
 
 if TYPE_CHECKING:
+    from ...curves import Heat
     from ...events import Summary
     from ...store.browse import Browser, Listed
 
@@ -23,6 +26,9 @@ HIDDEN = ("rows", "trained")  # what an evaluation's recount notes beside its er
 RESOURCES = ("resident_memory", "processors_used")  # by seconds since the program began; shown with the environment
 USUAL = ("train_loss", "gradient_norm", "evaluation_error")
 MOST_STRIP = 3
+COUNTS = {  # moments are of what is finite; how much is not is counted beside them
+    "gradient_nonfinite": ("weight_gradient", "gradient_zeros", "update_ratio"), "output_nonfinite": ("output_mean", "output_std"),
+}  # fmt: skip
 MOST_TAGS, MOST_TIMES = 40, 10  # of histograms
 
 
@@ -52,14 +58,23 @@ class Signals:
 
 def sorted_out(listing: list[Listed]) -> Signals:
     """Curves and heat maps; a series with no point is neither."""
-    held = [s for s in listing if s.count and s.name not in RESOURCES and not (s.name == "evaluation_error" and s.place.tensor in HIDDEN)]
+    held = [s for s in listing if s.count and not aside(s)]
     by_name: dict[str, list[Listed]] = defaultdict(list)
     for s in held:
         by_name[s.name].append(s)
     layered = {n for n, found in by_name.items() if n not in FIRST and len({label(s) for s in found}) >= LAYERED}
     curves = [s for s in held if s.name not in layered]
-    rank = lambda s: (FIRST.index(s.name) if s.name in FIRST else len(FIRST), s.name, s.number)  # noqa: E731
-    return Signals(sorted(curves, key=rank), [_map(n, by_name[n]) for n in sorted(layered)])
+    return Signals(sorted(curves, key=lambda s: (rank(s), s.name, s.number)), [_map(n, by_name[n]) for n in sorted(layered)])
+
+
+def aside(listed: Listed) -> bool:
+    """Is it no signal of the learning: a resource by seconds, or what a recount notes beside its errors?"""
+    return listed.name in RESOURCES or (listed.name == "evaluation_error" and listed.place.tensor in HIDDEN)
+
+
+def rank(listed: Listed) -> int:
+    """What a person looks at first comes first."""
+    return FIRST.index(listed.name) if listed.name in FIRST else len(FIRST)
 
 
 def _map(name: str, found: list[Listed]) -> Map:
@@ -68,6 +83,36 @@ def _map(name: str, found: list[Listed]) -> Map:
         name, term.unit if term else "", term.meaning if term else "", [(s.number, label(s)) for s in found],
         sum(s.count for s in found), sum(s.nonfinite for s in found),
     )  # fmt: skip
+
+
+def heats(browser: Browser, maps: list[Map], most_rows: int, most_columns: int) -> list[tuple[Map, Heat]]:
+    """Each map with its cells, broken too where another map counts values that are not finite."""
+    made = [(m, browser.heat(m.name, m.rows, most_rows, most_columns)) for m in maps]
+    by_name = {m.name: h for m, h in made}
+    for counted, names in COUNTS.items():
+        if (count := by_name.get(counted)) is not None:
+            count.broken |= count.values > 0
+            for name in names:
+                _mark(by_name.get(name), count)
+    return made
+
+
+def with_counts(maps: list[Map], name: str) -> list[Map]:
+    """The map of that name and the one that counts for it."""
+    return [m for m in maps if m.name == name or name in COUNTS.get(m.name, ())]
+
+
+def _mark(heat: Heat | None, count: Heat) -> None:
+    """Cells of a map that another counts as not finite, by label and step."""
+    if heat is None or not len(heat.steps):
+        return
+    rows = {text: i for i, text in enumerate(heat.labels)}
+    for i, text in enumerate(count.labels):
+        at = count.steps[count.broken[i]]
+        here = np.searchsorted(heat.steps, at)
+        known = here < len(heat.steps)
+        if text in rows:
+            heat.broken[rows[text], here[known]] |= heat.steps[here[known]] == at[known]
 
 
 def label(listed: Listed) -> str:
@@ -142,5 +187,5 @@ def histograms(profiles: Iterable[Summary]) -> list[tuple[str, list[tuple[int | 
 def chart(browser: Browser, listed: Listed, name: str, onset: int | None = None, buckets: int = 120) -> dict[str, Any]:
     """One curve for the template, with the drawing of it that needs no script."""
     curve = browser.curve(listed.number, buckets)
-    drawing = svg.line_chart(curve, name, onset)
-    return {"listed": listed, "title": name, "curve": curve, "onset": onset, "id": f"signal-{listed.number}", "svg": drawing}
+    drawing, unit = svg.line_chart(curve, name, onset), VOCABULARY[listed.name].unit if listed.name in VOCABULARY else ""
+    return {"listed": listed, "title": name, "curve": curve, "onset": onset, "id": f"signal-{listed.number}", "unit": unit, "svg": drawing}

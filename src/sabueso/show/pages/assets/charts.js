@@ -6,6 +6,7 @@
   const base = document.body.dataset.run;
   const at = new URLSearchParams(location.search), ends = [at.get("from"), at.get("to")].map((v) => /^\d+$/.test(v || "") ? v : null);
   const asked = ends[0] !== null && ends[1] !== null ? "?from=" + ends[0] + "&to=" + ends[1] : "";
+  const memory = (v) => v >= 1e9 ? short(v / 1e9) + " GB" : short(v / 1e6) + " MB";
   const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
   const short = (v) => v === null || v === undefined ? "" : Number.isInteger(v) && Math.abs(v) < 1e6 ? String(v) : Number(v).toPrecision(4).replace(/\.?0+(e|$)/, "$1");
 
@@ -37,19 +38,34 @@
 
   const words = (b) => [[b[1], "NaN"], [b[2], "+inf"], [b[3], "-inf"]].filter((p) => p[0]).map((p) => p[0] + " " + p[1]).join(", ");
 
+  function runsOf(places, gap) {  // neighbours that stand too close to be told apart, together
+    const runs = [];
+    for (const x of places.sort((a, b) => a - b)) {
+      const last = runs[runs.length - 1];
+      if (last && x - last[last.length - 1] <= gap) last.push(x); else runs.push([x]);
+    }
+    return runs;
+  }
+
   function marksOf(figure, state) {
     return (u) => {
       const { left, top, width, height } = u.bbox, c = u.ctx;
       c.save();
-      const line = (step, style, wide, dash) => {
-        const x = Math.round(u.valToPos(step, "x", true));
+      const stroke = (x, style, wide, dash) => {
         if (x < left - 1 || x > left + width + 1) return;
         c.strokeStyle = style; c.lineWidth = wide; c.setLineDash(dash);
         c.beginPath(); c.moveTo(x, top); c.lineTo(x, top + height); c.stroke();
       };
       const ratio = window.devicePixelRatio || 1;
-      if (figure.dataset.onset) line(Number(figure.dataset.onset), colour("soft"), ratio, [4, 3]);
-      for (const b of state.broken) line(b[0], colour("bad"), 2 * ratio, []);
+      if (figure.dataset.onset) stroke(Math.round(u.valToPos(Number(figure.dataset.onset), "x", true)), colour("soft"), ratio, [4, 3]);
+      for (const run of runsOf(state.broken.map((b) => u.valToPos(b[0], "x", true)), 3 * ratio)) {
+        const from = Math.max(left, run[0] - ratio), to = Math.min(left + width, run[run.length - 1] + ratio);
+        if (run.length < 4) run.forEach((x) => stroke(Math.round(x), colour("bad"), 2 * ratio, []));
+        else if (to > from) {  // a stretch: its edges in red, what lies under it still to be seen
+          c.fillStyle = colour("bad"); c.globalAlpha = 0.16; c.fillRect(from, top, to - from, height); c.globalAlpha = 1;
+          stroke(Math.round(run[0]), colour("bad"), 2 * ratio, []); stroke(Math.round(run[run.length - 1]), colour("bad"), 2 * ratio, []);
+        }
+      }
       c.restore();
     };
   }
@@ -64,7 +80,7 @@
     const box = figure.querySelector(".plot"), state = { broken: parts.flatMap((p) => p.broken) };
     const wide = Math.max(200, box.clientWidth), high = figure.closest(".strip") ? 130 : 170;
     const series = [{ label: "step", value: (u, v) => v === null ? "" : short(v) }], data = [parts[0].steps], bands = [];
-    const inks = [colour("blue"), colour("warn")];
+    const said = figure.dataset.unit === "bytes" ? memory : short, inks = [colour("blue"), colour("warn")];
     if (parts.length > 1) data[0] = Array.from(new Set(parts.flatMap((p) => p.steps))).sort((a, b) => a - b);
     parts.forEach((p, i) => {
       const onto = (column) => {
@@ -73,7 +89,7 @@
         return data[0].map((s) => by.has(s) ? by.get(s) : undefined);
       };
       const name = parts.length > 1 ? "ab"[i] : "", ink = inks[i % 2];
-      const value = (u, v) => v === null || v === undefined ? "" : short(v);
+      const value = (u, v) => v === null || v === undefined ? "" : said(v);
       if (!p.raw) {
         const edge = { stroke: i ? colour("warn") : colour("edge"), width: 1, points: { show: false }, value };
         series.push({ label: name + " most", ...edge }, { label: name + " least", ...edge });
@@ -89,7 +105,7 @@
     const options = {
       width: wide, height: high, series, bands, legend: { live: true }, cursor: { drag: { x: true, y: false } }, focus: { alpha: 1 },
       scales: { x: { time: false }, y: { distr: look.log ? 3 : 1, log: 10 } },
-      axes: [{ ...axis, size: 24, values: (u, s) => s.map(short) }, { ...axis, size: 58, values: (u, s) => s.map((v) => v === null ? "" : short(v)) }],
+      axes: [{ ...axis, size: 24, values: (u, s) => s.map(short) }, { ...axis, size: 58, values: (u, s) => s.map((v) => v === null ? "" : said(v)) }],
       hooks: { draw: [marksOf(figure, state)], setSelect: [(u) => look.zoomed && u.select.width > 2 && look.zoomed(Math.floor(u.posToVal(u.select.left, "x")), Math.ceil(u.posToVal(u.select.left + u.select.width, "x")))] },
     };
     if (figure._plot) figure._plot.destroy();
