@@ -14,6 +14,7 @@ from .recorder import Recorder
 MOST_ROWS = 20_000  # looked at whole, since shifts and changes live in the order of rows
 MOST_WIDTH = 30
 REACH = 12  # rows that labels may be off
+SMOOTH = 4.0  # times as much is left unexplained with labels of other rows; where a real delay grows and shrinks it is under 2
 BLOCK = 100  # rows of the smallest stretch that a fit is made of
 SENTINELS = (-1, -9, -99, -999, -9999, -99999, -999.9, -99.9, -32768, 9999, 99999, 999999, 999, -999.25, 9999.9, 1e20, -1e20)
 FAR = 5.0  # interquartile ranges from the quartiles: Tukey's outer fence is 3
@@ -251,8 +252,8 @@ def rolled(numbers: dict[str, np.ndarray], levels: dict[str, np.ndarray], y: np.
     at, here = told.max(axis=1), told[:, REACH]
     off = [int(k) for k in best if k]
     k = max(set(off), key=off.count) if off else 0
-    right, wrong = (best == 0) & (at > 0.5), (best == k) & (at > 0.5) & (here < 0.5 * at)
-    if k == 0 or wrong.sum() < 2 or right.sum() < 2 or (~right & ~wrong).sum() > 2 or (told[right, REACH + k] > 0.5 * at[right]).any():
+    right, wrong = (best == 0) & (at > 0.5) & _far(told[:, REACH + k], at), (best == k) & (at > 0.5) & _far(here, at)
+    if k == 0 or wrong.sum() < 2 or right.sum() < 2 or (~right & ~wrong).sum() > 2:  # those at the ends of the stretch are of both
         return None
     sure = np.concatenate([np.arange(a, a + size) for a, r in zip(edges, right) if r])
     said = x @ np.linalg.lstsq(x[sure], y[sure], rcond=None)[0]
@@ -264,6 +265,11 @@ def rolled(numbers: dict[str, np.ndarray], levels: dict[str, np.ndarray], y: np.
     return {"kind": "rolled", "columns": [], "shift": int(k), "first": first, "last": end - 1, "count": end - first,
             "before": round(float(here[wrong].mean()), 4), "after": round(float(at[wrong].mean()), 4), "elsewhere": round(float(at[right].mean()), 4),
             "positions": np.arange(first, end)}  # fmt: skip
+
+
+def _far(less: np.ndarray, most: np.ndarray) -> np.ndarray:
+    """Does one order of the labels explain far less than another? In a series that changes slowly any does much: what is left unexplained tells."""
+    return (less < 0.5 * most) | (1 - less > SMOOTH * (1 - most)) & (less < most - 0.05)
 
 
 def _by_shift(x: np.ndarray, y: np.ndarray, rows: np.ndarray, ks: np.ndarray) -> np.ndarray:

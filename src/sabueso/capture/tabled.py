@@ -13,6 +13,7 @@ from .recorder import Recorder
 
 MOST_LEVELS = 30
 MOST_NUMBERS = 200_000  # rows
+MOST_TEXTS = 6  # columns
 MOST_FITS = 6  # of which the content is looked at
 
 
@@ -169,7 +170,19 @@ def _from_array(x: Any, name: str, labels: np.ndarray, y_name: str, held: list[p
     columns = {names[i] if names else str(i): array[:, i] for i in range(min(array.shape[1], 100))}
     frames = [h.thing for h in held if summarise.is_frame(h.thing) and summarise.height(h.thing) == len(array)]
     frames.sort(key=lambda f: -len(summarise.columns_of(f)))
-    return Whole(columns, labels, pairs.columns_of(frames, len(array)), frames[0] if frames else x, y_name, name)
+    beside = {**_texts(held, len(array)), **pairs.columns_of(frames, len(array))}
+    return Whole(columns, labels, beside, frames[0] if frames else x, y_name, name)
+
+
+def _texts(held: list[pairs.Held], rows: int) -> dict[str, np.ndarray]:
+    """Texts at hand, one a row: where each row comes from, say."""
+    found = {}
+    for h in held:
+        if len(found) < MOST_TEXTS and not summarise.is_frame(h.thing) and summarise.library(h.thing) in ("", "numpy") and len(h.thing) == rows:
+            values = np.asarray(h.thing) if getattr(h.thing, "ndim", 1) == 1 else np.zeros((0, 0))
+            if values.ndim == 1 and (values.dtype.kind == "U" or values.dtype.kind == "O" and all(isinstance(v, str) for v in values.tolist())):
+                found[h.name] = values
+    return found
 
 
 def judge(recorder: Recorder, whole: Whole) -> None:
