@@ -32,9 +32,8 @@ RED = """(figure) => {
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as p:
+    playwright = pytest.importorskip("playwright.sync_api", reason="no playwright (it comes with the extra `test`)")
+    with playwright.sync_playwright() as p:
         made = p.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
         yield made
         made.close()

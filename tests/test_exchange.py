@@ -11,9 +11,12 @@ import sqlite3
 import struct
 import subprocess
 import sys
+import threading
 import types
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlparse
 from xml.etree import ElementTree
 
 import numpy as np
@@ -148,10 +151,60 @@ def test_mlflow_folders(tmp_path: Path) -> None:
     assert found.name == "old one" and found.settings == {"lr": "0.1"} and same([v for _, v in found.curves["val/loss"]], [0.5, math.nan, math.inf])
 
 
-@pytest.mark.parametrize("uri", ["http://elsewhere/", "sqlite:///nothing.db", "no/such/folder"])
+@pytest.mark.parametrize("uri", ["http://127.0.0.1:9/", "postgresql://somewhere/db", "sqlite:///nothing.db", "no/such/folder"])
 def test_mlflow_trouble_is_one_line(uri: str) -> None:
     with pytest.raises(UsageError):
         mlflow.read(uri)
+
+
+class Server(BaseHTTPRequestHandler):
+    """A tracking server that answers as MLflow 3 does: numbers of 64 bits and NaN as texts, a history in pages."""
+
+    def do_POST(self) -> None:
+        asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        if self.path.endswith("experiments/search"):
+            return self.answer({"experiments": [{"experiment_id": "0"}, {"experiment_id": "7"}]})
+        assert asked["experiment_ids"] == ["0", "7"]
+        info = {"run_id": "abc", "run_name": "old one", "start_time": 5000}
+        self.answer({"runs": [{"info": info, "data": {"metrics": [{"key": "val/loss", "value": 1}], "params": [{"key": "lr", "value": "0.1"}]}}]})
+
+    def do_GET(self) -> None:
+        query = parse_qs(urlparse(self.path).query)
+        assert query["metric_key"] == ["val/loss"] and query["run_id"] == ["abc"]
+        second = query.get("page_token") == ["more"]
+        points = [(2, mlflow.LARGEST), (3, -mlflow.LARGEST)] if second else [(0, 0.5), (1, "NaN")]
+        told = {"metrics": [{"key": "val/loss", "value": v, "step": str(s), "timestamp": "1"} for s, v in points]}
+        self.answer(told if second else told | {"next_page_token": "more"})
+
+    def answer(self, told: dict[str, Any]) -> None:
+        known = self.headers.get("authorization") == "Basic bWU6c2VjcmV0"
+        body = json.dumps(told if known else {}).encode()
+        self.send_response(200 if known else 401)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: Any) -> None: ...
+
+
+def test_mlflow_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Server)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        address = f"127.0.0.1:{server.server_port}/"
+        with pytest.raises(UsageError, match="401.*MLFLOW_TRACKING_TOKEN"):
+            mlflow.read(f"http://{address}")
+        (found,) = mlflow.read(f"http://me:secret@{address}")
+        monkeypatch.setenv("MLFLOW_TRACKING_USERNAME", "me")
+        monkeypatch.setenv("MLFLOW_TRACKING_PASSWORD", "secret")
+        assert mlflow.read(f"http://{address}")[0].id == found.id == "abc"
+        made = CliRunner().invoke(cli, ["import", "mlflow", f"http://me:secret@{address}", "--dir", str(tmp_path)])
+        assert made.exit_code == 0 and not any(b"secret" in p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()), made.output
+        assert (found.name, found.started, found.settings) == ("old one", 5.0, {"lr": "0.1"})
+        assert same([v for _, v in found.curves["val/loss"]], [0.5, math.nan, math.inf, -math.inf])
+    finally:
+        server.shutdown()
+        server.server_close()
 
 
 @oracle

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -91,6 +92,7 @@ def import_(form: str, source: str, dir_: str | None, only: str | None, most: in
     \b
     sabueso import tensorboard runs/
     sabueso import mlflow sqlite:///mlflow.db
+    sabueso import mlflow http://127.0.0.1:5000
     """
     settings = _settings(dir_)
     try:
@@ -106,7 +108,7 @@ def import_(form: str, source: str, dir_: str | None, only: str | None, most: in
 def _imported(form: str, source: str, home: Path, only: str | None, most: int) -> Iterator[Path]:
     if form == "mlflow":
         for run in reversed(mlflow.read(source, most, only)):
-            yield kept.keep(home, run.name, run.curves, run.settings, source, run.started)
+            yield kept.keep(home, run.name, run.curves, run.settings, re.sub(r"//[^/@]*@", "//", source), run.started)  # no password in a run
         return
     found = tensorboard.read(Path(source))
     newest = sorted((f for f, curves in found.items() if curves), key=lambda f: f.stat().st_mtime if f.exists() else 0)[-most:]

@@ -1,4 +1,4 @@
-"""MLflow: runs read straight from its database or its folders of files; written through its own client.
+"""MLflow: runs read straight from its database, its folders of files or its server; written through its own client.
 
 MLflow stores an infinity as the largest double and a NaN as a flag; both come back as what they were.
 """
@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import quote, unquote, urlparse
 
 from ..errors import UsageError
+from . import mlflow_server
 
 LARGEST = 1.7976931348623157e308
 BATCH = 1000  # metrics that one call may hold
@@ -33,22 +34,40 @@ class Theirs:
 
 def read(uri: str, most: int = 20, only: str | None = None) -> list[Theirs]:
     """The newest runs of a tracking URI or path, or the one of that id. Raises UsageError."""
-    path = _path(uri)
-    if path.is_dir() and not (path / "mlflow.db").exists():
-        found = list(_files(path, only))
-    elif path.is_dir() or path.is_file():
-        found = _database(path / "mlflow.db" if path.is_dir() else path, most, only)
+    if urlparse(uri).scheme in ("http", "https"):
+        found = [r for r in (_served(uri, told) for told in mlflow_server.runs(uri, most, only)) if r.curves]
     else:
-        raise UsageError(f"{uri}: there is no such database or folder; give sqlite:///mlflow.db, its path, or a folder of runs")
+        found = _stored(uri, most, only)
     if not found:
         raise UsageError(f"{uri}: no run with a metric" + (f" of id {only}" if only else ""))
     return sorted(found, key=lambda r: -(r.started or 0))[:most]
 
 
+def _stored(uri: str, most: int, only: str | None) -> list[Theirs]:
+    """Runs of a database or folder."""
+    path = _path(uri)
+    if path.is_dir() and not (path / "mlflow.db").exists():
+        return list(_files(path, only))
+    if path.is_dir() or path.is_file():
+        return _database(path / "mlflow.db" if path.is_dir() else path, most, only)
+    raise UsageError(f"{uri}: there is no such database or folder; give sqlite:///mlflow.db, its path, a folder of runs, or the address of a server")
+
+
+def _served(uri: str, told: dict[str, Any]) -> Theirs:
+    """A run as a server tells it, with the whole history of its metrics."""
+    info, data = told.get("info") or {}, told.get("data") or {}
+    id_, started = str(info.get("run_id") or info.get("run_uuid")), info.get("start_time")
+    made = Theirs(id_, info.get("run_name") or id_[:8], int(started) / 1000 if started else None)
+    made.settings = {str(p.get("key")): str(p.get("value")) for p in data.get("params") or []}
+    for key in (m["key"] for m in data.get("metrics") or []):
+        made.curves[key] = sorted((step, infinite(value)) for step, value in mlflow_server.history(uri, id_, key))
+    return made
+
+
 def _path(uri: str) -> Path:
     parts = urlparse(uri)
-    if parts.scheme in ("http", "https", "databricks", "postgresql", "mysql"):
-        raise UsageError(f"{uri}: only what lies on this machine is read; fetch it as mlflow.db or a folder of runs first")
+    if parts.scheme in ("databricks", "postgresql", "mysql", "mssql"):
+        raise UsageError(f"{uri}: only files of this machine and servers (http) are read; fetch it as mlflow.db or a folder of runs first")
     return Path(unquote(parts.path[1:] if parts.scheme == "sqlite" else parts.path if parts.scheme == "file" else uri))
 
 
