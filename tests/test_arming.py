@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from threading import Thread
 from types import SimpleNamespace
 from typing import Any
 
@@ -28,3 +29,22 @@ def test_a_closure_is_looked_at_a_few_times_only() -> None:
         watch.armed = False
         arming.take_out()
     assert arming.mode is None and not arming.hooks
+
+
+def test_each_thread_has_a_mode_of_its_own() -> None:
+    watch: Any = SimpleNamespace(armed=True, closure=False, evaluating=False, step=1, guard=lambda part: lambda f: f, tell=lambda *_: None)
+    arming, seen = Arming(watch), []
+    arming.put_in()  # in this thread, where nothing is trained
+
+    def serve() -> None:
+        arming.put_in()
+        seen.append(arming.trace.of(torch.ones(3) * 2) is not None)
+        watch.armed = False
+        arming.take_out()
+        seen.append(arming.mode is None)
+
+    worker = Thread(target=serve)
+    worker.start()
+    worker.join()
+    arming.take_out()
+    assert seen == [True, True] and arming.mode is None

@@ -1,7 +1,8 @@
 """Arming: the module hooks and the function mode of sampled steps and evaluation windows, put in and exactly taken out again.
 
 The mode lies at the bottom of the stack of function modes (above a default device's), so a mode that the person's program enters and leaves
-while ours is in pops its own and never ours.
+while ours is in pops its own and never ours. The stack is a thread's own: a program that trains or answers in other threads (behind a web
+server) has a mode in each of them, of which only that of the thread that opened last sees anything.
 """
 
 from __future__ import annotations
@@ -27,11 +28,11 @@ class Eye(TorchFunctionMode):
 
     def __init__(self, trace: Trace) -> None:
         super().__init__()
-        self.trace = trace
+        self.trace, self.live = trace, True
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
-        if self.trace.open:
+        if self.live and self.trace.open:
             self.trace.see(func, args, kwargs or {}, result)
         return result
 
@@ -41,13 +42,17 @@ class Arming:
 
     def __init__(self, watch: Watch) -> None:
         self.watch, self.trace = watch, Trace(watch)
-        self.mode: Eye | None = None
-        self.thread = 0
+        self.here, self.last = threading.local(), None  # the mode of each thread, and the one put in last
         self.hooks: list[Any] = []
         self.backwards, self.at = 0, -1  # in the step at hand
         guard = watch.guard(PART)
         self.trace.see = guard(self.trace.see)  # type: ignore[method-assign]
         self.pre, self.post = guard(self.trace.enter), guard(self.trace.leave)
+
+    @property
+    def mode(self) -> Eye | None:
+        """The mode that lies in this thread's stack."""
+        return getattr(self.here, "mode", None)
 
     def put_in(self) -> None:
         """Module hooks and the mode; nothing where they are in already."""
@@ -63,9 +68,13 @@ class Arming:
                     always_call=True,
                 ),
             ]
+        if self.last is not None:
+            self.last.live = False
         if self.mode is None:
-            self.mode, self.thread = Eye(self.trace), threading.get_ident()
-            insert(self.mode)
+            self.here.mode = Eye(self.trace)
+            insert(self.here.mode)
+        self.last = self.mode
+        self.last.live = True
 
     def take_out(self) -> None:
         """All of it out, unless the step is armed or a window open."""
@@ -89,8 +98,8 @@ class Arming:
         self.trace.clear()
         while self.hooks:
             self.hooks.pop().remove()
-        if self.mode is not None and threading.get_ident() == self.thread and remove(self.mode):
-            self.mode = None
+        if self.mode is not None and remove(self.mode):
+            self.here.mode = None
 
     def compiled(self, *_: Any) -> None:
         """torch.compile, jit or export is at work: hooks and modes would be traced into the graph."""

@@ -19,7 +19,7 @@ from ...capture.origin import is_users
 from .identity import ByIdentity
 from .lines import Line, here
 from .modules import Modules, sample
-from .trace import Made, Trace, is_plain, tensors_in
+from .trace import SINGLE, Made, Trace, is_plain, tensors_in
 from .watch import Watch
 
 PART = "evaluation"
@@ -173,7 +173,7 @@ class Evaluation:
             return
         if time.perf_counter() - self.since > (WHOLE_SECONDS if self.whole.get(self.key) else LONGEST) and not self.trace.stack:
             self.trace.open = False
-        if name in METRICS or name.endswith("_loss") or "entropy" in name:
+        if name in METRICS or name.endswith("_loss") or "entropy" in name or getattr(func, "__name__", "") in SINGLE:
             made = next((self.trace.of(t) for t in tensors_in(args) if self.trace.of(t) is not None), None)
             if made is None:
                 return

@@ -25,8 +25,9 @@ def evaluated_in_train_mode(evaluation: list[Fact], train_loss: list[Series] | N
     --------
     Calls of the model without gradients whose output was compared, counted or put into a loss, with the layers that were live. Silent where
     the same input is passed several times (Monte Carlo dropout), where it is the batch just trained on, where nothing is scored (fakes of
-    a generator, targets, refreshing batch norm statistics), and where nothing in the model behaves differently in training. Or dropout by
-    function that is told no mode, in a model that is in eval mode.
+    a generator, targets, refreshing batch norm statistics), and where nothing in the model behaves differently in training; where it is in
+    eval mode at times, unless that ended with a further step of training (an update while it serves). Or dropout by function that is told
+    no mode, in a model that is in eval mode.
     Remedy
     ------
     `model.eval()` before the evaluation, `model.train()` after it.
@@ -76,26 +77,45 @@ def evaluated_in_train_mode(evaluation: list[Fact], train_loss: list[Series] | N
     told = set()
     for (process, model, file, line), facts in by_line.items():
         live = [f for f in facts if f["training"] and f["live"] and f["repeats"] < 3]
-        asleep = sum(1 for f in facts if not (f["training"] and f["live"]))
+        asleep = [f for f in facts if not (f["training"] and f["live"])]
+        left = left_behind(live, asleep)
         enough = 1 if at_the_end(live, train_loss or []) else least
-        if len(live) < enough or asleep or 2 * len(live) <= len(facts) or (process, model) in told:  # mostly repeats: sampling is meant
+        meant = not left and (bool(asleep) or 2 * len(live) <= len(facts))  # mostly repeats: sampling is meant
+        if len(live) < enough or meant or (process, model) in told:
             continue
         told.add((process, model))
         first = live[0]
+        at = first["lines"]["train"] if left else (file, line)
         dropped = [p for p, name in first["live"] if "Dropout" in name]
         kinds = ", ".join(sorted({name for _, name in first["live"]}))
         yield Finding(
-            says=f"`{model}` is scored in training mode: {kinds} behave as in training",
-            place=Place(stage="evaluate", file=file, line=line, step=first.place.step, module=dropped[0] if dropped else first["live"][0][0]),
+            says=f"`{model}` is scored in training mode: {kinds} behave as in training" + left,
+            place=Place(stage="evaluate", file=at[0], line=at[1], step=first.place.step, module=dropped[0] if dropped else first["live"][0][0]),
             evidence=[
                 (f"evaluations of `{model}` that were seen in training mode", len(live), f"0 of {len(facts)}"),
                 ("layers that were live", len(first["live"]), 0),
             ],
-            remedy=f"`{model}.eval()` before line {line}, `{model}.train()` before training goes on",
-            edit=("around", f"{model}.eval()", f"{model}.train()"),
+            remedy=f"`{model}.eval()` at the end of the update that begins in line {at[1]}"
+            if left
+            else f"`{model}.eval()` before line {line}, `{model}.train()` before training goes on",
+            edit=() if left else ("around", f"{model}.eval()", f"{model}.train()"),
             confidence=0.92,
             verified="fact",
         )
+
+
+def left_behind(live: list[Fact], asleep: list[Fact], least: int = 2) -> str:
+    """Was the model answering in eval mode at this line until it was trained on, and never switched back? Empty where it was not.
+
+    Batch norms may be asked for a batch's own moments on purpose: they count where a row is judged alone.
+    """
+    if len(live) < least or not asleep or "train" not in live[0]["lines"]:
+        return ""
+    before, after = max(asleep, key=lambda f: f.order), min(live, key=lambda f: f.order)
+    harmful = all(f["rows"] == 1 or any("Dropout" in name for _, name in f["live"]) for f in live)
+    switched = before.order < after.order and (before.place.step or 0) < (after.place.step or 0)
+    update = f", since an update put it there (line {after['lines']['train'][1]}); before that it answered in line {after.place.line} in eval mode"
+    return update if switched and harmful else ""
 
 
 def at_the_end(live: list[Fact], train_loss: list[Series]) -> bool:
