@@ -63,7 +63,7 @@ class Metrics:
             if metric == "roc_auc_score" and b.ndim == 2 and b.shape[1] == 2:
                 b = b[:, 1]
             step = self.recorder.step
-            site.see(a, b, result, caller() if own else None, step, dict(kwargs))
+            site.see(a, b, result, caller() if own else None, step, dict(kwargs), self.flow.fits)
             if own:
                 self.arguments(site, true, answered, a, b)
 

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 
 from .. import drift
-from . import fed_twice
+from . import fed_twice, parted
 from .clock import links_of, offsets_now
 from .columns import Reference, beside, columns, gathered, names_of, positions, reference
 from .lineage.fingerprints import spaced
 from .moments import look
-from .naming import names_by_value
+from .naming import names_by_value, names_made
 from .order import order_of
 from .origin import user_line
 from .outputs import MOST, Output, Outputs, plain
@@ -49,7 +49,7 @@ class Flow:
         self.memories: dict[int, tuple[Any, Memory | None]] = {}  # of models that were fitted elsewhere
         self.recalled: dict[Any, tuple[Memory, Stream]] = {}
         self.sketches: dict[Any, Reference] = {}  # of columns, by their content
-        self.cells, self.spent, self.count = 0, 0.0, 0
+        self.cells, self.spent, self.count, self.fits = 0, 0.0, 0, 0
         self.copies = Copies()
         self.told_of: dict[Any, tuple[np.ndarray, dict[str, Any] | None]] = {}  # what stood out in a column of rows, by what it was held against
         recorder.at_exit(self.finish)
@@ -81,7 +81,7 @@ class Flow:
         began = time.thread_time()
         look(self.recorder)
         model = self.model(owner)
-        model.fits += not again
+        model.fits, self.fits = model.fits + (not again), self.fits + 1
         model.loaded = ""
         model.file, model.line = user_line()
         model.made_by, model.coded_by = self.maker(x), self.maker(y)
@@ -90,9 +90,9 @@ class Flow:
         if got is not None:
             model.names = names or names_of(x)
             model.named = model.names is not None
-            model.names = model.names or names_by_value(got, model.rows)
+            model.names = model.names or (model.made_by.names if model.made_by is not None else None) or names_by_value(got, model.rows)
             model.columns = [reference(_name(model.names, j), j, c, self.sketches) for j, c in enumerate(gathered(got))]
-            model.target, model.clock = self._target(y), links_of(got)
+            model.target, model.clock, model.parted = self._target(y), links_of(got), parted.telling(got, y) if self.spent < SECONDS else []
         self.spent += time.thread_time() - began
         return model
 
@@ -186,7 +186,8 @@ class Flow:
         if model is None or result is None or isinstance(result, (list, tuple)):
             return
         try:
-            self.made[id(result)] = Made(weakref.ref(result), model.number, model.fits, model.rows, model.cls, model.file, model.line, _codes(owner))
+            names = names_made(owner, result) if len(self.made) < MOST_STREAMS else None
+            self.made[id(result)] = Made(weakref.ref(result), model.number, model.fits, model.rows, model.cls, model.file, model.line, _codes(owner), names)
         except TypeError:
             return
         if len(self.made) > 400:
@@ -306,9 +307,8 @@ class Flow:
         value = {"model": model.cls, "number": model.number, "method": stream.method, "rows": stream.rows, "calls": stream.calls,
                  "single": stream.single, "served": stream.served, "loaded": model.loaded, "fit_rows": model.rows, "fit_file": model.file,
                  "fit_line": model.line, "classifier": model.classifier, "names": model.names, "fed_names": stream.names,
-                 "width": len(model.columns), "fed_width": len(got), "named": model.named,
-                 "made_by": model.made_by and model.made_by.told(), "fed_by": stream.made_by and stream.made_by.told(),
-                           "starts": stream.starts[:500]}  # fmt: skip
+                 "width": len(model.columns), "fed_width": len(got), "named": model.named, "starts": stream.starts[:500],
+                 "made_by": model.made_by and model.made_by.told(), "fed_by": stream.made_by and stream.made_by.told()}  # fmt: skip
         value["training"] = stream.rows == model.rows and bool(got) and all(_same(r, c) for r, c in zip(model.columns[:6], got))
         value["columns"] = self._columns(model, got, rows)
         value["skipped"] = self._skipped(model, got)
@@ -317,9 +317,9 @@ class Flow:
         value["answers"] = self._answers(stream)
         value["truth"] = stream.truth.told(rows, got, model.columns, model.target)
         stream.truth.beside_new(value["columns"], got)
+        parted.look(self.recorder, model.parted, got, stream, model)
         value["clock"] = [{"column": _name(model.names, j), "raw": model.clock[j][0], "part": model.clock[j][1],
-                  "fit": dict(model.clock[j][2]),
-                           "now": dict(now)} for j, now in stream.clock.items()]  # fmt: skip
+                           "fit": dict(model.clock[j][2]), "now": dict(now)} for j, now in stream.clock.items()]  # fmt: skip
         if stream.raw:
             value["requests"] = [r["raw"] for r, _ in stream.raw[:MOST_REQUESTS]]
             value["request_rows"] = [[_json(c[at]) if at < len(c) else None for c in got] for _, at in stream.raw[:MOST_REQUESTS]]

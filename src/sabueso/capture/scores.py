@@ -11,6 +11,7 @@ import numpy as np
 from .authorship import chosen
 from .gathering import Gathered, gathered, logged_as
 from .outputs import Outputs
+from .pieces import batches
 
 LABELS = ("accuracy_score", "balanced_accuracy_score", "f1_score", "fbeta_score", "precision_score", "recall_score", "jaccard_score",
           "precision_recall_fscore_support", "classification_report", "confusion_matrix", "matthews_corrcoef", "cohen_kappa_score",
@@ -44,7 +45,9 @@ class Site:
     pool: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
     pooled_rows: int = 0
     settings: dict[str, Any] = field(default_factory=dict)
-    passes: dict[int, Gathered] = field(default_factory=dict)  # by the call at which they began
+    passes: dict[int, Gathered] = field(default_factory=dict)  # over batches, by the call at which they began
+    apart: set[int] = field(default_factory=set)  # those over folds, groups or columns
+    fits: list[int] = field(default_factory=list)  # how many fits had begun, call by call
     averaged: dict[str, Any] | None = None
     hard: dict[str, Any] | None = None
     swapped: dict[str, Any] | None = None
@@ -57,8 +60,8 @@ class Site:
     logged: Any = ()  # (name, value) of what a trainer was last given to average
     answers: int = 0  # calls whose second argument is a model's answer
 
-    def see(self, true: np.ndarray, answered: np.ndarray, result: Any, frame: Any, step: int | None, settings: dict[str, Any]) -> None:
-        """One call."""
+    def see(self, true: np.ndarray, answered: np.ndarray, result: Any, frame: Any, step: int | None, settings: dict[str, Any], fits: int = 0) -> None:
+        """One call; `fits`: how many fits had begun by then."""
         self.calls += 1
         if self.calls > CALLS or not len(true):
             return
@@ -66,12 +69,22 @@ class Site:
         if frame is not None and value == value and 4 <= self.calls and (self.calls <= 64 or self.calls % 8 == 0):
             found = gathered(frame, self.values, self.sizes) or logged_as(self.logged, self.values)
             if found is not None and len(self.passes) < 200 and not (self.logged and any(p.name == found.name for p in self.passes.values())):
-                self.passes[found.start] = found
+                self._pass(found, frame)
         self.values.append(value)
         self.sizes.append(len(true))
         self.steps.append(step)
+        self.fits.append(fits)
         self.settings = {k: v for k, v in settings.items() if isinstance(v, (str, int, float, bool)) and k != "y_pred"} or self.settings
         self._count(true, answered)
+
+    def _pass(self, found: Gathered, frame: Any) -> None:
+        """Values are gathered by a pass: one over batches is kept."""
+        if found.start in self.apart:
+            return
+        if found.start in self.passes or batches(frame):
+            self.passes[found.start] = found
+        else:
+            self.apart.add(found.start)
 
     def _count(self, true: np.ndarray, answered: np.ndarray) -> None:
         if true.ndim == 2 and true.shape[1] == 1:
@@ -148,7 +161,7 @@ class Site:
             last += 1
             if self.sizes[last - 1] < self.sizes[first]:
                 break
-        if last - first < 4:
+        if last - first < 4 or len(set(self.fits[first:last])) == last - first:  # each piece has a model of its own
             return None
         found, sizes, values = self.passes[first], self.sizes[first:last], self.values[first:last]
         told = {"how": found.how, "name": found.name, "calls": last - first, "rows": sum(sizes), "batch": sizes[0],
