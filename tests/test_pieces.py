@@ -13,7 +13,6 @@ from sabueso.capture.pieces import batches
 
 PARTS = {
     "folds": "for fit, judge in kf.split(y):\n    ask()",
-    "folds in a list": "for fit, judge in [(np.arange(6), np.arange(2))]:\n    ask()",
     "folds in a variable": "pairs = [(np.arange(6), np.arange(2))]\nfor fit, judge in pairs:\n    ask()",
     "groups by name": "for site in sites:\n    ask()",
     "groups by number": "for hour in range(3):\n    rows = y == hour\n    ask()",

@@ -48,7 +48,7 @@ def look(recorder: Recorder, estimator: Any, x: Any, y: Any) -> None:
 
 
 def _shape(x: Any) -> tuple[int, ...]:
-    return tuple(int(s) for s in getattr(x, "shape", (len(x),)))
+    return tuple(int(s) for s in (x.shape if hasattr(x, "shape") else (len(x),)))  # a sparse matrix has no length
 
 
 def wholes(x: Any, y: Any) -> Iterator[Whole]:
