@@ -10,6 +10,7 @@ import torch
 
 from .lines import Line, freezing, here
 from .modules import Modules, sample
+from .outside import outside
 from .paths import adds, feeds, looked_up, with_gradient
 from .steps import Steps
 from .trace import Made, Trace, is_plain
@@ -210,14 +211,21 @@ class Graph:
         self.departed(rows, root)
         own = {id(p) for p in root.parameters()}
         theirs = own.union(*({id(p) for p in other.parameters()} for other in self.called.values()))  # those of another model are not hidden in this one
-        hidden = [self.row(self.beside(r(), stepping) or f"(hidden) {tuple(r().shape)}", r(), owners) | {"line": line.told if line else None}
-                  for i, (r, line) in self.unheld.items() if i not in theirs and r() is not None][:20]  # fmt: skip
+        stray = [(r(), line) for i, (r, line) in self.unheld.items() if i not in theirs and r() is not None][:20]
+        kept = outside(root) if stray else {}
+        hidden = [self.stray(p, n, line, stepping, owners, kept.get(id(p))) for n, (p, line) in enumerate(stray)]
         self.frozen.setdefault((id(root), stepping.number), (weakref.ref(root), stepping, [r["path"] for r in rows if not r["requires_grad"]]))
         value = {"model": self.modules.label(root), "class": type(root).__name__, "optimizer": stepping.number, "steps": stepping.steps,
                  "version": version, "built": self.modules.line_of(root), "called": line.told if (line := self.call_lines.get(id(root))) else None,
                  "optimizer_line": stepping.line.told if stepping.line else None,
                  "optimizer_count": len(stepping.parameters), "orphans": self.orphans(stepping, own), "hidden": hidden, "rows": rows}  # fmt: skip
         self.recorder.fact("parameters", value, step=self.watch.step, module=value["model"], **(self.line.place if self.line else {}))
+
+    def stray(self, p: Any, number: int, line: Line | None, stepping: Any, owners: dict[int, int], kept: tuple[str, Any] | None) -> dict[str, Any]:
+        """A parameter that the model does not know as its own: where it is kept, and the line that made it."""
+        path = self.beside(p, stepping) or (kept[0] if kept else f"(hidden) {number} {tuple(p.shape)}")
+        made = self.modules.line_of(kept[1]) if kept and kept[1] is not p else None
+        return self.row(path, p, owners) | {"line": made or (line.told if line else None), "plain": kept is not None}
 
     def last_words(self) -> None:
         """Models with layers that were frozen at first and set free after the last telling are told once more."""

@@ -117,7 +117,7 @@ def told(fact: Fact, idle: list[dict[str, Any]], frozen: list[dict[str, Any]], s
         says = f"no optimizer holds `{module}`: it gets gradients but is never changed"
         evidence.append(("parameters that the optimizer holds but the model no longer has", fact["orphans"], 0))
         remedy = "build the optimizer after all layers are in place, from all parameters of the model"
-        if any(r["path"].startswith("(hidden)") for r in idle):
+        if any(r["path"].startswith("(hidden)") or r.get("plain") for r in idle):
             says = "layers that are kept outside of the model's modules (a plain list or dictionary) are missing from its parameters()"
             remedy, line = "keep layers in nn.ModuleList or nn.ModuleDict", next((r["line"] for r in idle if r.get("line")), line)
     file, number = line if line else (fact.place.file, fact.place.line)
