@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from sabueso.checks import catalogue
 from sabueso.diagnoses import Diagnosis
 from sabueso.findings import Finding
 from sabueso.places import Place
-from sabueso.show import markdown, source
+from sabueso.show import markdown, sarif, source
 
 MENDED = [
     (("before", "opt.zero_grad()"), "for b in x:\n    loss(b).backward()\n    opt.step()\n", 2, "    opt.zero_grad()\n    loss(b).backward()"),
@@ -81,6 +82,9 @@ def test_every_report_shows_the_edit(tmp_path: Path) -> None:
     run = {"cwd": str(tmp_path), "command": ["python", "a.py"], "outcome": "succeeded"}
     assert source.diff(finding, run) == [("-", 'C = ["a", "fee"]'), ("+", 'C = ["a"]')]
     assert '+ C = ["a"]' in markdown.render(Diagnosis(run, [finding], [finding], [], [], []))
+    (fix,) = json.loads(sarif.render(Diagnosis(run, [finding], [finding], [], [], [])))["runs"][0]["results"][0]["fixes"]
+    (change,) = fix["artifactChanges"][0]["replacements"]
+    assert change["deletedRegion"] == {"startLine": 1, "startColumn": 1, "endLine": 2, "endColumn": 1} and change["insertedContent"]["text"] == 'C = ["a"]\n'
     assert Finding.of({**finding.as_dict(), "check": "c"}).edit == finding.edit
     (tmp_path / "a.py").write_text("another = 1\n")
     assert source.diff(finding, run) == []

@@ -30,6 +30,11 @@ def short(value: Any) -> str:
     return str(int(value)) if value == int(value) and abs(value) < 1e6 else f"{value:.4g}"
 
 
+def narrow(value: float) -> str:
+    """A number that fits beside an axis."""
+    return next((t for t in (short(value), f"{value:.3g}", f"{value:.2g}") if len(t) <= 8), f"{value:.1g}")
+
+
 def log_helps(curve: Curve) -> bool:
     """Is the range over three decades, all of it positive?"""
     spread = curve.spread()
@@ -44,7 +49,7 @@ def line_chart(curve: Curve, title: str, onset: int | None = None) -> str:
     x = lambda step: LEFT + (step - first) / ((last - first) or 1.0) * (WIDTH - LEFT - 8)  # noqa: E731
     parts = [f'<svg xmlns="http://www.w3.org/2000/svg" class="curve" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(title)}">']
     for value in dict.fromkeys(spread or ()):
-        parts.append(f'<text x="{LEFT - 6}" y="{y(value) + 4:.1f}" class="axis end" text-anchor="end" {TEXT}>{short(value)}</text>')
+        parts.append(f'<text x="{LEFT - 6}" y="{y(value) + 4:.1f}" class="axis end" text-anchor="end" {TEXT}>{narrow(value)}</text>')
         parts.append(f'<line x1="{LEFT}" x2="{WIDTH - 8}" y1="{y(value):.1f}" y2="{y(value):.1f}" class="grid" stroke="{PALE}"/>')
     parts.append(f'<text x="{LEFT}" y="{HEIGHT - 4}" class="axis" {TEXT}>step {short(first)}</text>')
     parts.append(f'<text x="{WIDTH - 8}" y="{HEIGHT - 4}" class="axis end" text-anchor="end" {TEXT}>{short(last)}</text>')

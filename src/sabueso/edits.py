@@ -40,6 +40,13 @@ def lines(before: str, after: str) -> list[tuple[str, str]]:
     return list(zip((sign for sign, _ in told), textwrap.dedent("\n".join(t for _, t in told)).split("\n")))
 
 
+def regions(before: str, after: str) -> list[tuple[int, int, str]]:
+    """What differs, as (first line, line behind the last, the lines in their place)."""
+    old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
+    told = difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+    return [(i + 1, j + 1, "".join(new[m:n])) for what, i, j, m, n in told if what != "equal"]
+
+
 class _Source:
     """A text by the positions of syntax trees, which count columns in bytes."""
 

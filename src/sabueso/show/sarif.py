@@ -7,11 +7,12 @@ from pathlib import PurePath
 from typing import Any
 from urllib.parse import quote
 
-from .. import __version__
+from .. import __version__, edits
 from ..diagnoses import Diagnosis
 from ..findings import Finding
 from . import phrases
 from .json import safe
+from .source import mended
 
 LEVELS = {"error": "error", "warning": "warning", "note": "note"}
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -59,7 +60,22 @@ def _result(finding: Finding, index: int, diagnosis: Diagnosis) -> dict[str, Any
     if len(flow) > 1:
         steps = [{"location": _location(f, diagnosis.run, f"{f.stage}: {f.check}. {f.says}"), "nestingLevel": min(n, 1)} for n, f in enumerate(flow)]
         result["codeFlows"] = [{"message": {"text": "from the cause to what it led to"}, "threadFlows": [{"locations": steps}]}]
+    if fixes := _fixes(finding, diagnosis.run, result["locations"][0]):
+        result["fixes"] = fixes
     return result
+
+
+def _fixes(finding: Finding, run: dict[str, Any], location: dict[str, Any]) -> list[dict[str, Any]]:
+    """The remedy as a change of whole lines, where it is one."""
+    both = mended(finding, run)
+    if not both or "region" not in location.get("physicalLocation", {}):
+        return []
+    changes = [
+        {"deletedRegion": {"startLine": first, "startColumn": 1, "endLine": behind, "endColumn": 1}, "insertedContent": {"text": text}}
+        for first, behind, text in edits.regions(*both)
+    ]
+    artifact = location["physicalLocation"]["artifactLocation"]
+    return [{"description": {"text": finding.remedy}, "artifactChanges": [{"artifactLocation": artifact, "replacements": changes}]}]
 
 
 def _location(finding: Finding, run: dict[str, Any], text: str = "") -> dict[str, Any]:

@@ -27,10 +27,16 @@ def excerpt(place: Place, run: dict[str, Any], around: int = 1) -> list[tuple[in
 
 def diff(finding: Finding, run: dict[str, Any]) -> list[tuple[str, str]]:
     """The remedy as ("-" or "+", line) of the person's source; empty where it is no change of one line, or the source is another by now."""
+    both = mended(finding, run)
+    return edits.lines(*both) if both else []
+
+
+def mended(finding: Finding, run: dict[str, Any]) -> tuple[str, str] | None:
+    """The person's source as it is, and with the remedy in it."""
     place = finding.place
     text = source(place.file, run) if finding.edit and place.file and place.line else None
     made = edits.applied(finding.edit, text, place.line) if text and place.line else None
-    return edits.lines(text, made) if text and made else []
+    return (text, made) if text and made else None
 
 
 def source(file: str, run: dict[str, Any]) -> str | None:
