@@ -47,6 +47,19 @@ def names_in_records(array: np.ndarray) -> list[str] | None:
     return None
 
 
+def names_made(owner: Any, result: Any) -> list[str] | None:
+    """The names that a transformer of scikit-learn has for the columns that it made, each without its part's name where that leaves them apart."""
+    shape = getattr(result, "shape", ())
+    if is_frame(result) or len(shape) != 2 or shape[1] > MOST_COLUMNS or shape[0] < 30 or not type(owner).__module__.startswith("sklearn."):
+        return None
+    try:
+        found = [str(n) for n in owner.get_feature_names_out()]
+    except Exception:  # a part of it has none
+        return None
+    short = [n.rpartition("__")[2] for n in found]
+    return (short if len(set(short)) == len(short) else found) if len(found) == shape[1] else None
+
+
 def _spelt(value: Any) -> float | None:
     try:
         return float(value)

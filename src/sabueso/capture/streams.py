@@ -10,6 +10,7 @@ import numpy as np
 
 from .clock import Links
 from .columns import Reference, columns
+from .parted import Parted
 from .truths import Truth
 
 LEAST_SHARED = 1000  # rows
@@ -27,6 +28,7 @@ class Made:
     file: str | None
     line: int | None
     codes: list[str] | None = None
+    names: list[str] | None = None  # of its columns
 
     def told(self) -> dict[str, Any]:
         """JSON-able."""
@@ -54,6 +56,7 @@ class Model:
     line: int | None = None
     batches: list[list[np.ndarray]] = field(default_factory=list)
     clock: Links = field(default_factory=dict)  # columns that are a part of a time at hand
+    parted: Parted = field(default_factory=list)  # columns that alone part its two classes
 
 
 @dataclass(slots=True)
