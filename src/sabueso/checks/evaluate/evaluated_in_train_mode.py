@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from ...catalogue import check
 from ...events import Fact, Series
 from ...findings import Finding
+from ...modes import dropped_by_function, half_switched
 from ...places import Place
 
 
@@ -27,7 +28,8 @@ def evaluated_in_train_mode(evaluation: list[Fact], train_loss: list[Series] | N
     the same input is passed several times (Monte Carlo dropout), where it is the batch just trained on, where nothing is scored (fakes of
     a generator, targets, refreshing batch norm statistics), and where nothing in the model behaves differently in training; where it is in
     eval mode at times, unless that ended with a further step of training (an update while it serves). Or dropout by function that is told
-    no mode, in a model that is in eval mode.
+    no mode, in a model that is in eval mode. Or a model whose own flag alone says eval mode while all that it is made of is in training mode:
+    its class has a train() or eval() that does not hand the mode on, or its flag was set by hand.
     Remedy
     ------
     `model.eval()` before the evaluation, `model.train()` after it.
@@ -75,6 +77,9 @@ def evaluated_in_train_mode(evaluation: list[Fact], train_loss: list[Series] | N
             by_line[fact.process, fact["model"], fact.place.file, fact.place.line].append(fact)
     yield from dropped_by_function(evaluation)
     told = set()
+    for found in half_switched(evaluation):
+        told.add((found[0].process, found[0]["model"]))
+        yield found[1]
     for (process, model, file, line), facts in by_line.items():
         live = [f for f in facts if f["training"] and f["live"] and f["repeats"] < 3]
         asleep = [f for f in facts if not (f["training"] and f["live"])]
@@ -123,21 +128,3 @@ def at_the_end(live: list[Fact], train_loss: list[Series]) -> bool:
     last = max((int(s.steps[-1]) for s in train_loss if len(s)), default=0)
     done = [f for f in live if last and (f.place.step or 0) > last and "eval" not in f["lines"] and f["repeats"] == 1 and (f["rows"] or 0) >= 8]
     return bool(done) and any({"argmax", "eq", "round"} & set(f["metrics"]) for f in done)
-
-
-def dropped_by_function(evaluation: list[Fact]) -> Iterator[Finding]:
-    """A model in eval mode whose own dropout asks no mode. Rows judged again and again are sampling by design (Monte Carlo dropout)."""
-    facts = [f for f in evaluation if f.get("drops") and not f["training"] and not f["grad"] and f["metrics"]]
-    looks = len({f.place.step for f in facts})  # a validation set comes once a look, sampled answers many times
-    if not facts or any(f["repeats"] > 2 or f["met"] > max(2, looks) for f in facts):
-        return
-    fact = facts[0]
-    file, line = fact["drops"]
-    yield Finding(
-        says=f"`{fact['model']}` is in eval mode, but the dropout in line {line} is told no mode: it drops in evaluation too",
-        place=Place(stage="evaluate", file=file, line=line, step=fact.place.step, module=fact["model"]),
-        evidence=[("evaluations in which it dropped", len(facts), 0), ("mode of the model", "eval", "eval")],
-        remedy=f"give it the mode in line {line}: `training=self.training`, or use torch.nn.Dropout",
-        confidence=0.93,
-        verified="fact",
-    )
