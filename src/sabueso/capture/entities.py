@@ -57,7 +57,9 @@ def within(ids: np.ndarray, y: np.ndarray) -> float | None:
     if levels > 20:
         means = np.bincount(codes, y) / np.bincount(codes)
         share = 1 - float((y - means[codes]).var() / y.var())
-        return share if share > 0.95 else None
+        along = codes[np.argsort(y, kind="stable")]
+        bins = levels > 1.5 * entities and np.count_nonzero(along[1:] != along[:-1]) < 1.1 * entities  # stretches of the label itself, to stratify by
+        return share if share > 0.95 and not bins else None
     table = np.bincount(codes * levels + labels, minlength=entities * levels).reshape(entities, levels)
     share = float(table.max(axis=1).sum() / len(y))
     return share if share >= CONSTANT and np.bincount(labels).max() < 0.9 * len(y) and levels * 4 <= entities else None

@@ -16,8 +16,8 @@ import numpy as np
 from ...capture import again
 from ...capture.entities import CONSTANT, LEAST_ENTITIES, alike, repeats
 from ...capture.lineage import sets, sight
-from ...capture.lineage.fingerprints import Table
-from ...capture.lineage.registry import Known
+from ...capture.lineage.fingerprints import Table, table_of
+from ...capture.lineage.registry import Known, shape_of
 from ...capture.lineage.uses import Fit, unique
 
 MOST_ROWS, MOST_TRIED = 20_000, 1500
@@ -68,6 +68,7 @@ def folded(hooks: Any, fit: Fit, call: Any, folds: list[Any], where: dict[str, A
 def ids_beside(lineage: Any, mine: Known) -> Iterator[tuple[str, np.ndarray]]:
     """(name, codes of all rows) of columns of the whole table that repeat as ids do, and that are no inputs nor made into inputs."""
     source, inputs = mine.source, set(mine.names or ())
+    yield from _in_sight(mine)
     for other in lineage.known:
         if other.source is not source or other.rows != source.rows or other.table is None or not other.names or other.makers:
             continue
@@ -80,6 +81,19 @@ def ids_beside(lineage: Any, mine: Known) -> Iterator[tuple[str, np.ndarray]]:
                 continue
             if not any(i == name or i.startswith(f"{name}_") for i in inputs) and not _among(mine.table, codes[rows]):
                 yield name, codes
+
+
+def _in_sight(mine: Known) -> Iterator[tuple[str, np.ndarray]]:
+    """The same of arrays that the person holds beside the whole table: ids as text, or each in one stretch of rows (numbers of clusters lie anywhere)."""
+    source, rows = mine.source, mine.ids - mine.source.base
+    for frame in sight.user_frames():
+        for name, value in sight.holdings(frame):
+            table = table_of(value) if shape_of(value) == (source.rows,) else None
+            if table is None or table.width != 1 or not repeats(codes := table.column(0)):
+                continue
+            stretches = 1 + int(np.count_nonzero(codes[1:] != codes[:-1]))
+            if (not table.numeric[0] or stretches <= 1.1 * len(np.unique(codes))) and not _among(mine.table, codes[rows]):
+                yield str(getattr(value, "name", None) or name), codes
 
 
 def _among(table: Table | None, codes: np.ndarray) -> bool:

@@ -11,13 +11,14 @@ import numpy as np
 
 from ...capture import again
 from ...capture.lineage import answers, group_fills, instep, keyed, labelled, order, sight
-from ...capture.lineage.fingerprints import table_of
+from ...capture.lineage.fingerprints import Table, spaced, table_of
 from ...capture.lineage.matching import shared_columns
-from ...capture.lineage.registry import shape_of
+from ...capture.lineage.registry import Known, shape_of
 from ...capture.lineage.uses import Fit, place
-from . import learning, tells, windows
+from . import composed, learning, tells, windows
 
 MOST_LOOKED_AT = 60  # columns of a table that may be the labels
+MOST_UNNAMED = 50_000  # rows of a table of which only a part was fitted on
 
 
 def label_codes(y: Any, rows: int) -> np.ndarray | None:
@@ -89,6 +90,10 @@ def inputs_tell(hooks: Any, fit: Fit, call: Any) -> None:
         if told["position"] not in used:
             continue
         recorder.fact("tell", told | {"model": fit.name}, stage="preprocess", **line_naming(told["column"], fit.origin))
+    for told in composed.look(table, fit.y, names, label_column(fit), list(dict.fromkeys(o[0] for o in fit.origin))):
+        if told["position"] in used:
+            where = {"file": told.pop("file"), "line": told.pop("line"), "column": told["column"]}
+            recorder.fact("tell", told | {"model": fit.name}, stage="preprocess", **where)
     if table.numeric.all():
         values = table.floats(slice(windows.STRETCH))
         for told in windows.looking_ahead(values, fit.y, names):
@@ -124,6 +129,21 @@ def target_means(hooks: Any, fit: Fit, call: Any) -> None:
             recorder.fact("tell", told | {"model": fit.name}, stage="preprocess", **line_naming(told["column"], fit.origin))
         if found:
             return
+    if fit.known.rows + call.known.rows < source.rows and (held_whole := whole_labelled(hooks, fit)) is not None:
+        for told in tells.means_of_whole(mine, fit.y, *held_whole):
+            recorder.fact("tell", told | {"model": fit.name}, stage="preprocess", **line_naming(told["column"], fit.origin))
+
+
+def whole_labelled(hooks: Any, fit: Fit) -> tuple[Table, np.ndarray] | None:
+    """The whole table that training rows are a part of, and the labels of all its rows, where they are a column of it."""
+    label, source = label_column(fit), fit.known.source
+    for known in hooks.lineage.known:
+        table = known.table
+        if known.source is source and known.rows == source.rows and table is not None and not known.makers and label in (table.names or ()):
+            j = table.names.index(label)
+            if table.numeric[j] and known.exact and (np.diff(known.ids) >= 0).all():
+                return table, table.take_column(j).floats()[:, 0]
+    return None
 
 
 def held_out_order(hooks: Any, fit: Fit, call: Any) -> None:
@@ -171,21 +191,35 @@ def labels_in_sight(call: Any, fit: Fit) -> list[np.ndarray]:
 def label_column(fit: Fit) -> str | None:
     """What the labels of a fit are called: by themselves, or in the table beside them that holds them as a column."""
     if fit.extra.get("label") is None and "label_seen" not in fit.extra:
-        fit.extra["label_seen"] = next(_columns_equal(fit.y), None)
+        fit.extra["label_seen"] = next(_columns_equal(fit.y, fit.known), None)
     return fit.extra.get("label") or fit.extra.get("label_seen")
 
 
-def _columns_equal(y: np.ndarray) -> Iterator[str]:
-    """Names of the columns, of tables in sight, that hold these very labels."""
+def _columns_equal(y: np.ndarray, known: Known) -> Iterator[str]:
+    """Names of the columns, of tables in sight, that hold these very labels in the rows fitted on."""
+    rows = known.ids - known.source.base
+    some = spaced(len(y), 16)
     for frame in sight.user_frames():
         for _, value in sight.holdings(frame):
             shape = shape_of(value)
-            if shape is None or len(shape) != 2 or shape[0] != len(y) or shape[1] > MOST_LOOKED_AT or not hasattr(value, "columns"):
+            if shape is None or len(shape) != 2 or shape[1] > MOST_LOOKED_AT or not hasattr(value, "columns"):
                 continue
+            whole = shape[0] == known.source.rows != len(y) and len(rows) == len(y) and rows.min() >= 0 and rows.max() < shape[0] <= MOST_UNNAMED
+            if shape[0] != len(y) and not whole:
+                continue
+            at = rows if whole else np.arange(len(y))
             for name in map(str, value.columns):
-                codes = label_codes(value[name], len(y))
-                if codes is not None and np.array_equal(codes, y):
-                    yield name
+                if not whole or _equal_at(value, name, at[some], y[some]):
+                    codes = label_codes(value[name], shape[0])
+                    if codes is not None and np.array_equal(codes[at], y):
+                        yield name
+
+
+def _equal_at(table: Any, name: str, rows: np.ndarray, y: np.ndarray) -> bool:
+    """Has the column these labels in these few rows?"""
+    column = table[name]
+    codes = label_codes(column.iloc[rows] if hasattr(column, "iloc") else column[rows], len(rows))
+    return codes is not None and np.array_equal(codes, y)
 
 
 def names_in_sight(x: Any, table: Any) -> list[str] | None:
@@ -210,7 +244,8 @@ def line_naming(column: str, origin: sight.Origin) -> dict[str, Any]:
     """The first line of the person's files that makes the column, else the first that names it, else that of the fit."""
     quoted = f"""["']{re.escape(column)}["']"""
     plain = rf"|\b{column}\s*=(?!=)" if column.isidentifier() else ""
-    makes, names = re.compile(rf"\[{quoted}\]\s*=(?!=)|alias\(\s*{quoted}{plain}"), re.compile(quoted)
+    sql = rf"|^(?!\s*(?:import|from|with|except)\b).*\b(?i:as)\s+[\"`]?{re.escape(column)}\b"
+    makes, names = re.compile(rf"\[{quoted}\]\s*=(?!=)|alias\(\s*{quoted}{plain}{sql}"), re.compile(quoted)
     for pattern in (makes, names):
         for file in dict.fromkeys(o[0] for o in origin):
             for number, text in enumerate(linecache.getlines(file), 1):

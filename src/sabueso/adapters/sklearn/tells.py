@@ -122,6 +122,28 @@ def target_means(train: Table, y_train: np.ndarray, judged: Table, y_judged: np.
     return found
 
 
+def means_of_whole(train: Table, y_train: np.ndarray, whole: Table, y: np.ndarray) -> list[dict[str, Any]]:
+    """The same where training and judged rows are parts of a greater table (that has a history beside them): means over all of its rows."""
+    found = []
+    if whole.rows > MOST_ROWS or not train.names or not np.isfinite(y).all():
+        return []
+    for j in _near(train, y_train):
+        name = train.names[j]
+        if name not in (whole.names or ()):
+            continue
+        column = whole.take_column(whole.names.index(name)).floats()[:, 0]  # type: ignore[union-attr]
+        if not np.isfinite(column).all() or not rates.rises(column, y):
+            continue
+        for way in (rates.is_mean, rates.is_drawn):
+            count = way(column, y)
+            if count is not None:
+                r = float(np.corrcoef(column, y)[0, 1])
+                found.append({"how": "target mean", "column": name, "position": int(j), "agreement": round(r, 3), "rows": whole.rows, "of": "the target",
+                              "drawn": way is rates.is_drawn, "levels": len(count), "per_level": int(np.median(count)), "whole": True})  # fmt: skip
+                break
+    return found
+
+
 def _honest(way: Any, column: np.ndarray, y: np.ndarray, n: int, r: float, key: np.ndarray | None) -> bool:
     """Does training by itself give these values, and are those of the judged rows (the last ones) not made of their own answers?"""
     if way is rates.is_drawn:

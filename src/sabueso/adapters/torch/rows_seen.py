@@ -25,7 +25,7 @@ MOST_BATCHES = 20_000  # of one pass
 class Rows:
     """The rows of one data set: their ids, and what a loader of it is called."""
 
-    __slots__ = ("known", "seen", "name", "file", "line", "origin", "loaders", "beside", "cut", "split")
+    __slots__ = ("known", "seen", "name", "file", "line", "origin", "loaders", "beside", "cut", "split", "part")
 
     def __init__(self, known: Known) -> None:
         self.known = known
@@ -38,6 +38,7 @@ class Rows:
         self.beside: entities_seen.Beside | None = None
         self.cut: np.ndarray | None = None  # positions in the whole data set
         self.split: tuple[Any, ...] | None = None  # the call that cut them off: its number, file, line
+        self.part: dict[str, Any] | None = None  # name, file and line of the row numbers that it is made of
 
 
 class Pass:
@@ -180,7 +181,7 @@ class RowsSeen:
             held = self.sets[id(dataset)] = uses.reference(dataset), Rows(known) if known is not None else None
             self.all.append(held[1])
             if held[1] is not None and (cuts := self.watch.parts.get(splits.PART)) is not None:
-                held[1].split = cuts.call_of(dataset)
+                held[1].split, held[1].part = cuts.call_of(dataset), cuts.cuts.get(dataset)
         return held[1]
 
     def known(self, dataset: Any, depth: int = 4) -> Known | None:
@@ -269,6 +270,7 @@ class RowsSeen:
     def pair(self, fit: uses.Fit, rows: Rows, seen: np.ndarray, learnt: list[tuple[Rows, np.ndarray]]) -> None:
         origin = [(rows.file, rows.line, "", 0), *rows.origin] if rows.line and rows.file else rows.origin
         judged = part(rows.known, np.flatnonzero(seen))
+        judged.notes["part"] = rows.part
         judged.notes["split_again"] = splits.again(self.split_of(rows), {self.split_of(r) for r, _ in learnt}, self.ever_learnt())
         self.uses.evaluated(fit, judged, None, origin, "loader", scored=True)
         self.through(rows, seen, learnt, origin)

@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 from torch.utils import data as torch_data
 
-from ...capture.lineage import uses
+from ...capture.lineage import sight, uses
+from ...capture.lineage.fingerprints import array_of
 from .identity import ByIdentity
 from .lines import here
 from .watch import Watch
 
 PART = "splits"
+MOST_SUBSETS, MOST_NAMED = 40, 200_000  # whose row numbers are looked for under a name, and how many they may be
 
 
 class Splits:
@@ -22,7 +24,8 @@ class Splits:
     def __init__(self, watch: Watch) -> None:
         self.watch = watch
         self.parts = ByIdentity()  # part -> (number of the call, file, line)
-        self.calls = 0
+        self.cuts = ByIdentity()  # part -> name, file and line of the row numbers that it was made of
+        self.calls = self.subsets = 0
 
     def split(self, _: Any, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """random_split returned."""
@@ -30,6 +33,14 @@ class Splits:
         self.calls += 1
         for part in result if line is not None else ():
             self.parts[part] = (self.calls, *line.told)
+
+    def subset(self, _: Any, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """A Subset was made: by which name does the person hold its row numbers, and where was that given its value?"""
+        self.subsets += 1
+        given = getattr(args[0], "indices", ())
+        rows = array_of(given) if self.subsets <= MOST_SUBSETS and len(given) <= MOST_NAMED else None
+        if rows is not None and rows.ndim == 1 and len(rows) > 1 and rows.dtype.kind in "iu" and (found := sight.numbers_at(rows)) is not None:
+            self.cuts[args[0]] = found
 
     def call_of(self, dataset: Any) -> tuple[Any, ...] | None:
         """The call that a data set is a part of."""
@@ -58,10 +69,11 @@ def again(judged: tuple[Any, ...] | None, learnt: set[tuple[Any, ...] | None], e
 
 
 def install(watch: Watch) -> None:
-    """Patch random_split, under both of its addresses."""
+    """Patch random_split, under both of its addresses, and the making of a part by its row numbers."""
     if not watch.recorder.wants("row_use"):
         return
     splits = Splits(watch)
     watch.parts[PART] = splits
     for owner in (torch_data, torch_data.dataset):
         watch.around(PART, owner, "random_split", None, splits.split)
+    watch.around(PART, torch_data.Subset, "__init__", None, splits.subset)

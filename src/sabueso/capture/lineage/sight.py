@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..origin import absolute, is_users
+from .fingerprints import array_of
 from .registry import shape_of
 
 MOST_FRAMES = 6
@@ -204,6 +205,18 @@ def cut_at(x: Any, positions: np.ndarray | None = None) -> dict[str, Any] | None
                 line, _ = assigned(frame, name)
                 if line is not None:
                     return {"name": name, "file": absolute(frame.f_code), "line": line}
+    return None
+
+
+def numbers_at(rows: np.ndarray) -> dict[str, Any] | None:
+    """Where the person's frames hold just these row numbers by a name, as `cut_at` tells it; a comprehension's own names say nothing."""
+    for frame in user_frames(sys._getframe(1)):
+        if frame.f_code.co_name in ("<listcomp>", "<genexpr>", "<dictcomp>"):
+            continue
+        for name, value in holdings_and_lists(frame):
+            held = array_of(value) if shape_of(value) == rows.shape else None
+            if held is not None and np.array_equal(held, rows) and (line := assigned(frame, name)[0]) is not None:
+                return {"name": name, "file": absolute(frame.f_code), "line": line}
     return None
 
 

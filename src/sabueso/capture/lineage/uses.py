@@ -20,6 +20,7 @@ from .registry import Known, Lineage
 from .sight import Origin
 
 FIRST = 50
+LEAST_RUN = 5  # rows in one shuffled order on both sides: by chance once in a hundred at the most
 MOST_PAIRS = 400
 MOST_EVALUATIONS = 3000
 MOST_SECONDS = 0.5  # for pairs of one run
@@ -157,8 +158,8 @@ class Uses:
         told: dict[str, Any] = {
             "twice": len(twice), "counted": source_known, "repeated_in_train": int((in_train > table).sum()),
             "eval_twins": int(np.isin(known.ids, shared).sum()), "labels": same_labels(fit.known, known, shared),
-            "part": sight.cut_at(x, known.ids - known.source.base if known.source.as_read else None),
-            "class_share": class_share(fit, shared),
+            "part": known.notes.get("part") or sight.cut_at(x, known.ids - known.source.base if known.source.as_read else None),
+            "run_over": run_over(fit.known.ids, known.ids, len(shared)), "class_share": class_share(fit, shared),
         }  # fmt: skip
         if len(twice) < len(shared) and fit.known.table is not None:
             told |= {"twin_bits": rarity(fit.known, shared), "repeats": self._repeats(known), "twin_labels": twin_labels(fit)}
@@ -278,6 +279,17 @@ def counts(known: Known, ids: np.ndarray) -> np.ndarray:
     at = np.searchsorted(ids, known.ids)
     at = np.minimum(at, len(ids) - 1)
     return np.bincount(at[ids[at] == known.ids], minlength=len(ids))
+
+
+def run_over(train: np.ndarray, judged: np.ndarray, shared: int) -> bool:
+    """Are the rows on both sides the end of one part and the beginning of the other, in one order that is not that of the table?
+
+    So slices of a permutation meet that reach over each other; nobody judges a part of training together with new rows that way on purpose.
+    """
+    for a, b in ((train[-shared:], judged[:shared]), (judged[-shared:], train[:shared])):
+        if shared >= LEAST_RUN and np.array_equal(a, b) and 0.2 < float((np.diff(a) > 0).mean()) < 0.8:
+            return True
+    return False
 
 
 def rarity(known: Known, shared: np.ndarray) -> float:

@@ -90,11 +90,11 @@ def group_leakage(groups_shared: list[Fact], *, rows_shared: list[Fact] | None =
         return
 
 
-def lost(fact: Fact, *, least: float = 0.15, half: float = 0.5, near: float = 0.9, times: float = 3.0) -> bool:
-    """Is more than half of the score above the commonest answer gone once entities are held apart? Of sheer copies a part of it will do."""
+def lost(fact: Fact, *, least: float = 0.15, half: float = 0.5, near: float = 0.9, times: float = 3.0, least_wrong: float = 0.03) -> bool:
+    """Is more than half of the score above the commonest answer gone once entities are held apart? Of sheer copies three errors for one will do."""
     gain = fact["before"] - fact["base"]
     wrong, before = 1 - fact["after"], 1 - fact["before"]
-    copies = fact["nearest"] >= near and fact["base"] > 0 and wrong >= times * before + 0.05
+    copies = fact["nearest"] >= near and fact["base"] > 0 and wrong >= max(times * before, before + least_wrong)
     return bool(gain >= least and (copies or fact["after"] - fact["base"] < half * gain))
 
 

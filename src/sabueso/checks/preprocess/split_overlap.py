@@ -33,8 +33,9 @@ def split_overlap(row_use: list[Fact], *, rows_shared: list[Fact] | None = None,
     --------
     Rows are known by their content and by where they stand in their table. A row counts as shared if training and evaluation hold it more
     often together than its table does, so that natural repeats don't count. Spoken of from 1 % of the evaluation's rows (at least three)
-    on, where either side has rows that the other lacks and the same model has no evaluation on rows of its own; or where a split ran twice
-    on one line, the model learnt from the parts of the one and is judged by those of the other, from which nothing learnt.
+    on, where either side has rows that the other lacks and the same model has no evaluation on rows of its own; or where the shared rows are the
+    end of one part and the beginning of the other in one shuffled order; or where a split ran twice on one line, the model learnt from the parts
+    of the one and is judged by those of the other, from which nothing learnt.
 
     Remedy
     ------
@@ -78,7 +79,7 @@ def split_overlap(row_use: list[Fact], *, rows_shared: list[Fact] | None = None,
         twice = pair.get("twice", 0)
         if pair["how"] == "folds" or not pair["supervised"] or twice < max(least, share * pair["eval_distinct"]):
             continue
-        if pair["fit"] in judged and not pair.get("split_again"):
+        if pair["fit"] in judged and not (pair.get("split_again") or pair.get("run_over")):
             continue
         within = pair["shared"] in (pair["eval_distinct"], pair["train_distinct"])
         if within or not pair["exact"] or row_uses.made_twice(pair) or not same_rows(pair):

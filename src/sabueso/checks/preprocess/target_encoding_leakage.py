@@ -78,12 +78,13 @@ def target_encoding_leakage(row_use: list[Fact], *, tell: list[Fact] | None = No
             return
     for fact in tell or ():
         if fact["how"] == "target mean":
+            of, among = ("the whole table", "") if fact.get("whole") else ("training and evaluation together", " in judged rows")
             yield Finding(
                 says=f"Column {fact['column']!r} is, in each of its {fact['levels']} values, exactly the mean of {fact['of']} over the {fact['rows']} rows "
-                     f"of training and evaluation together{', drawn towards a common mean' * fact['drawn']}: every row's own answer is in it.",
+                     f"of {of}{', drawn towards a common mean' * fact['drawn']}: every row's own answer is in it.",
                 place=fact.place.but(column=fact["column"], stage="preprocess"),
                 evidence=[("values that equal the mean of their rows' answers", fact["levels"], 0), ("rows", fact["rows"], None),
-                          ("rows a value, median", fact["per_level"], None), ("correlation with the target in judged rows", fact["agreement"], None)],
+                          ("rows a value, median", fact["per_level"], None), (f"correlation with the target{among}", fact["agreement"], None)],
                 remedy="Take the means of training rows only (out of fold for those themselves), or of rows from before, and fall back on the overall mean.",
                 confidence=0.95, verified="fact",
             )  # fmt: skip

@@ -28,8 +28,8 @@ def time_leakage(window: list[Fact] | None = None, *, windows_shared: list[Fact]
     The input equals, in at least 80 % of sampled rows and to five digits, a mean or sum of the target over a window that ends at the row itself
     or later; or of another input over a window that reaches as far ahead as the target lies (its later value, or whether it rises).
     Windows that end before the row fit none of these. Or, in the windows given to a network: a channel is a weighted sum of another one and of the
-    value to be predicted, to four digits, and is none without it. Or: each row is the one before it moved on by a step, and half of the judged rows and more
-    have training rows on either side, which hold their values and their answers.
+    value to be predicted, to four digits, and is none without it. Or: each row is the one before it moved on by a step, and a fifth of the judged rows and more
+    have training rows on either side, which hold their values and their answers (a half cut off at random: a quarter).
 
     Remedy
     ------
