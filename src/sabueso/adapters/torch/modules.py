@@ -10,6 +10,7 @@ import torch
 from .identity import ByIdentity
 from .lines import built_at, here, named
 from .trace import is_plain
+from .unreached import unreached
 from .watch import Watch
 
 PART = "modules"
@@ -210,7 +211,7 @@ class Modules:
         held = self.switched.get(module, {})
         lines = {k: held[k].told for k in ("train", "eval") if held.get(k)}
         return {"training": bool(module.training), "live": live[:12], "asleep": asleep[:12], "lines": lines, "last": held.get("last"), "dropouts": dropped,
-                "frozen": round(frozen, 3),
+                "frozen": round(frozen, 3), "unreached": unreached(module, held) if live else None,
                 "strayed": [[p, *self.strayed.get(m)] for p, m in module.named_modules() if m in self.strayed][:8]}  # fmt: skip
 
 
