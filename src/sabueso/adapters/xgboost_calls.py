@@ -17,7 +17,7 @@ from ..capture.storing import Stored, name_of
 LIBRARIES = ("xgboost",)
 PROVIDES = ("inputs", "stored")
 MOST = 2000  # matrices whose data are known; of each only a sketch or a weak reference is kept
-HELD = 2  # of the last ones the data are kept until a training begins, as an array may be made for the DMatrix alone
+HELD = 4  # of the last ones (training, validation, test) the data are kept until a training begins: an array may be made for the DMatrix alone
 MOST_BYTES = 64_000_000  # of such an array
 
 
@@ -77,7 +77,7 @@ def install(recorder: Recorder) -> Callable[[], None]:
         if not direct():
             return None
         data = matrix if hasattr(matrix, "shape") else matrices.of(matrix)[0]
-        return (flow.fed(args[0], "predict", data),) if data is not None else None
+        return (flow.fed(args[0], "predict", data) if data is not None else None,)
 
     def predicted(token: Any, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         if token is not None:

@@ -34,7 +34,9 @@ def order_of(references: list[Reference], columns: list[np.ndarray], notable: li
     best = _assign(cost)
     own = np.arange(width)
     moved = [j for j in own if best[j] != j]
-    if not moved or float(sum(cost[j, j] - cost[j, best[j]] for j in moved)) < 0.3 * len(moved):
+    if sum(len(np.unique(references[j].stock[:400])) > 2 for j in moved) < 2:  # yes and no: a share says nothing of the place, since any other mix moves it
+        return None
+    if float(sum(cost[j, j] - cost[j, best[j]] for j in moved)) < 0.3 * len(moved):
         return None
     others = seen.copy()
     others[own, best] = others[own, own] = -1.0

@@ -107,9 +107,8 @@ class Site:
         if self.metric in SCORES and self.hard is None and answered.ndim == 1 and len(answered) >= 10 and len(np.unique(answered)) <= 2:
             source = of_answer if of_answer is not None else outputs.behind(answered) if answered.dtype.kind in "iufb" else None
             if source is not None and (source.scores or not source.hard) and (of_answer is None or source.method == "predict"):
-                self.hard = {"model": source.model, "method": source.method, "distinct": int(len(np.unique(answered))),
-                          "rows": len(answered),
-                             "direct": of_answer is not None}  # fmt: skip
+                self.hard = {"model": source.model, "method": source.method, "distinct": int(len(np.unique(answered))), "rows": len(answered),
+                             "direct": of_answer is not None, "line": chosen() if of_answer is None and source.values.ndim == 2 else None}  # fmt: skip
         if self.swapped is None and of_true is not None and of_answer is None and len(true) == len(answered) and true.ndim == answered.ndim == 1:
             if of_true.method == "predict" and (answered.dtype.kind not in "iufb" or outputs.behind(answered) is None):
                 self.swapped = {"model": of_true.model, "rows": len(true)}

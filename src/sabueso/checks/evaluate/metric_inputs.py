@@ -14,8 +14,7 @@ from ...scoring import Confusion
 @check(stage="evaluate", severity="error", leads_to=("misleading-metric",))
 def metric_inputs(
     metric: list[Fact] = None, hand_broadcast: list[Fact] = None, accuracy_of_quantities: list[Fact] = None, evaluation: list[Fact] = None,
-    hand_metric: list[Fact] = None, *,
-    off: float = 0.01,
+    hand_metric: list[Fact] = None, *, off: float = 0.01,
 ) -> Iterator[Finding]:  # fmt: skip
     """A metric is given something else than it asks for.
 
@@ -94,7 +93,7 @@ def _hard(m: Fact) -> Finding:
     what = f"what {hard['model']}.predict answered" if hard["direct"] else f"scores of {hard['model']} cut at a threshold"
     return Finding(
         says=f"{name} is given hard labels ({what}), {hard['distinct']} values in {hard['rows']} rows: it measures one threshold, not the ranking",
-        place=m.place.but(tensor="y_score"),
+        place=m.place.but(tensor="y_score", **dict(zip(("file", "line"), hard.get("line") or ()))),
         evidence=[("distinct values of the scores", hard["distinct"], "about as many as rows"),
                   (name, [round(v, 4) for v in m["values"][:5]], "of scores")],
         remedy=f"give {name} the scores: predict_proba(X)[:, 1] or decision_function(X)", confidence=0.95, verified="fact",

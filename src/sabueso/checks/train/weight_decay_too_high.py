@@ -12,7 +12,12 @@ from ...findings import Finding
 from ...learning import behind, hardly, harm, matrices, trainings, within
 
 
-@check(stage="train", severity="error", leads_to=("not-learning", "vanishing-gradient", "underfitting", "dead-units"), interventions=("weight decay 0",))
+@check(
+    stage="train",
+    severity="error",
+    leads_to=("not-learning", "vanishing-gradient", "underfitting", "dead-units", "learning-rate-too-high"),
+    interventions=("weight decay 0",),
+)
 def weight_decay_too_high(
     train_loss: list[Series], weight_norm: list[Series], weight_gradient: list[Series], initial_weights: list[Fact], targets: list[Fact] = None,
     learnable: list[Fact] = None, *, left: float = 0.5,
