@@ -15,7 +15,7 @@ from sabueso.checks import catalogue
 from sabueso.diagnoses import Diagnosis
 from sabueso.findings import Finding
 from sabueso.places import Place
-from sabueso.show import markdown, sarif, source
+from sabueso.show import markdown, sarif, source, text
 
 MENDED = [
     (("before", "opt.zero_grad()"), "for b in x:\n    loss(b).backward()\n    opt.step()\n", 2, "    opt.zero_grad()\n    loss(b).backward()"),
@@ -86,6 +86,9 @@ def test_every_report_shows_the_edit(tmp_path: Path) -> None:
     (change,) = fix["artifactChanges"][0]["replacements"]
     assert change["deletedRegion"] == {"startLine": 1, "startColumn": 1, "endLine": 2, "endColumn": 1} and change["insertedContent"]["text"] == 'C = ["a"]\n'
     assert Finding.of({**finding.as_dict(), "check": "c"}).edit == finding.edit
+    (tmp_path / "a.py").write_text(f"NUMBERS, C = {list(range(40))}, ['a', 'fee', 'b']\n")
+    said = text.render(Diagnosis(run, [finding], [finding], [], [], []), text.Paper(80))
+    assert "…" in said and "['a', 'fee', 'b']" in said and "['a', 'b']" in said  # a long line begins shortly before the change
     (tmp_path / "a.py").write_text("another = 1\n")
     assert source.diff(finding, run) == []
     assert edits.lines("a:\n    b\n    c\n    d\n", "a:\n    b\n    new\n    c\n    d\n") == [(" ", "b"), ("+", "new"), (" ", "c")]

@@ -91,6 +91,8 @@ def test_histograms_of_one_column_can_be_compared() -> None:
     texts = [([], [("ios", 5), ("web", 4)], 2), ([], [("web", 9), ("tv", 1)], 2)]
     assert drawings.histograms(texts) == [([4.0, 5.0, 0.0], ["web", "ios", "tv"]), ([9.0, 0.0, 1.0], ["web", "ios", "tv"])]  # the most frequent first
     assert drawings.histograms([([], [], 0)]) == [([], [])]
+    cut = [([], [("a", 5)], 900), ([], [("b", 4)], 900)]  # of many values only the most frequent are kept: what is not there is not zero
+    assert drawings.histograms(cut) == [([5.0], ["a"]), ([4.0], ["b"])]
     assert "<script" not in drawings.bars([1.0, 2.0], [HOSTILE, "b"], HOSTILE)
 
 

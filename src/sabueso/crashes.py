@@ -37,6 +37,7 @@ class Cause:
     column: str | list[str] | None = None
     estimator: str | None = None
     row: int | list[int] | None = None
+    edit: tuple[str, ...] = ()  # the remedy as a change of that line (see `edits`)
 
 
 def is_shape(crash: Fact) -> bool:
@@ -146,7 +147,7 @@ def _layer(crash: Fact) -> Cause | None:
     place = layer.get("made") or {"file": file, "line": line}
     why = factors(got, layer.get("before"))
     says = f"{path} was made for {want} {setting.split('_')[-1]}, but what reaches it has {got}{why}"
-    return Cause("layer", says, _resized(layer, setting, want, got), place["file"], place["line"], numbers, path, tensor)
+    return Cause("layer", says, _resized(layer, setting, want, got), place["file"], place["line"], numbers, path, tensor, edit=_call(layer, setting, got))
 
 
 def factors(got: int, before: dict[str, Any] | None) -> str:
@@ -160,11 +161,18 @@ def factors(got: int, before: dict[str, Any] | None) -> str:
     return f" = {before['out']} channels of {before['path']} x " + (f"{side} x {side}" if side * side == rest else str(rest))
 
 
-def _resized(layer: dict[str, Any], setting: str, want: int, got: int) -> str:
+def _call(layer: dict[str, Any], setting: str, got: int) -> tuple[str, ...]:
+    """The call that built a layer replaced by one of the size that reaches it, where the size stands first and alone."""
     call = (layer.get("made") or {}).get("call", "")
     inner = re.match(r"([\w.]+\()([^,()]+)(.*)$", call)
     if inner and setting in ("in_features", "in_channels", "num_features", "input_size") and "=" not in inner[2]:
-        return f"write {inner[1]}{got}{inner[3]}, or change the layers before it so that {want} reach it"
+        return "replace", call, f"{inner[1]}{got}{inner[3]}"
+    return ()
+
+
+def _resized(layer: dict[str, Any], setting: str, want: int, got: int) -> str:
+    if made := _call(layer, setting, got):
+        return f"write {made[2]}, or change the layers before it so that {want} reach it"
     return f"set {setting}={got} for {layer['path']}, or change the layers before it so that {want} reach it"
 
 

@@ -151,17 +151,21 @@ def matrix(names: Sequence[str], values: Sequence[Sequence[float]], title: str) 
     return "".join([*parts, "</svg>"])
 
 
-def histogram(quantiles: Sequence[float], top: Sequence[tuple[Any, int]], between: tuple[float, float] | None = None) -> tuple[list[float], list[str]]:
+def histogram(
+    quantiles: Sequence[float], top: Sequence[tuple[Any, int]], between: tuple[float, float] | None = None, say: Callable[[Any], str] = short
+) -> tuple[list[float], list[str]]:
     """Counts and labels of a Profile: shares of equal bins between its kept quantiles (or two given ends), or its most frequent values."""
     low, high = between or ((quantiles[0], quantiles[-1]) if quantiles else (0.0, 0.0))
     if quantiles and high > low:
         width = high / BINS - low / BINS
         below = [0.0, *(_share_below(quantiles, low + n * width) for n in range(1, BINS)), 1.0]
-        return [b - a for a, b in zip(below, below[1:])], [short(low), short(high)]
+        return [b - a for a, b in zip(below, below[1:])], [say(low), say(high)]
     return [float(n) for _, n in top[:BINS]], [str(v)[:14] for v, _ in top[:BINS]]
 
 
-def histograms(given: Sequence[tuple[Sequence[float], Sequence[tuple[Any, int]], int]]) -> list[tuple[list[float], list[str]]]:
+def histograms(
+    given: Sequence[tuple[Sequence[float], Sequence[tuple[Any, int]], int]], say: Callable[[Any], str] = short
+) -> list[tuple[list[float], list[str]]]:
     """Of (quantiles, top, distinct) of one column in several tables: counts over the same bins or the same values, so that they can be compared."""
     seen: dict[Any, int] = {}
     for _, top, _ in given:
@@ -172,9 +176,10 @@ def histograms(given: Sequence[tuple[Sequence[float], Sequence[tuple[Any, int]],
         numbers = all(isinstance(v, (int, float)) for v in seen)
         values = sorted(seen) if numbers else sorted(seen, key=lambda v: -seen[v])[:BINS]
         counts = [dict(top) for _, top, _ in given]
-        return [([float(c.get(v, 0)) for v in values], [short(v)[:14] for v in values]) for c in counts]
+        if all(len(c) == distinct or c.keys() >= set(values) for c, (_, _, distinct) in zip(counts, given)):  # what is cut off is not zero
+            return [([float(c.get(v, 0)) for v in values], [say(v)[:14] for v in values]) for c in counts]
     ends = [e for q, _, _ in given if q for e in (q[0], q[-1])]
-    return [histogram(q, top, (min(ends), max(ends)) if ends else None) for q, top, _ in given]
+    return [histogram(q, top, (min(ends), max(ends)) if ends else None, say) for q, top, _ in given]
 
 
 def _share_below(quantiles: Sequence[float], value: float) -> float:

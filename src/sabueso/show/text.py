@@ -17,6 +17,7 @@ from .source import diff, excerpt
 
 CRASH_LINES = 25  # after a traceback no more than this, so that the traceback stays in sight
 LABEL = 11
+BEFORE = 24  # characters of a long line that are left before what is changed in it
 STYLES = {"bad": "1;31", "warn": "1;33", "good": "32", "dim": "2", "bold": "1", "fix": "36"}
 STATES = {phrases.ORIGIN: "bad", phrases.SYMPTOM: "warn", phrases.WARNED: "warn", phrases.OK: "good"}
 
@@ -159,13 +160,21 @@ def _culprit(finding: Finding, diagnosis: Diagnosis, on: Paper, around: int, mos
     yield from gap if finding.evidence else []
     if finding.remedy:
         yield from _wrapped("fix", finding.remedy, on, "fix", limit=3 if brief else 0)
-        for sign, text in [] if brief else diff(finding, diagnosis.run):
+        changed = _in_sight(diff(finding, diagnosis.run), on.width - 13)
+        for sign, text in changed if not brief or len(changed) < 3 else []:
             yield on.style({"-": "bad", "+": "fix"}.get(sign, "dim"), cut(f"{'':11}{sign} {text}", on.width))
     yield from _wrapped(*phrases.proof(finding), on)
     explained = diagnosis.explained(finding)
     if explained:
         said = dict.fromkeys(f"{f.check} ({', '.join(p for p in (phrases.line(f.place) or f.stage, *phrases.where(f.place)[-1:]) if p)})" for f in explained)
         yield from _wrapped("explains", " · ".join(list(said)[: 3 if brief else 8]), on)
+
+
+def _in_sight(changed: list[tuple[str, str]], room: int) -> list[tuple[str, str]]:
+    """Lines that are too long begin shortly before what is changed in them."""
+    same = len(os.path.commonprefix([t for sign, t in changed if sign != " "]))
+    start = max(0, same - BEFORE) if {s for s, _ in changed} == {"-", "+"} and max(wide(t) for _, t in changed) > room else 0
+    return [(sign, "…" + text[start:]) for sign, text in changed] if start else changed
 
 
 def _head(word: str, finding: Finding, on: Paper) -> str:

@@ -79,5 +79,5 @@ def shape_mismatch(crash: list[Fact], *, tables_apart: list[Fact] | None = None)
             row=cause.row,            step=fact.place.step, epoch=fact.place.epoch, stage=fact.place.stage,
         )  # fmt: skip
         message = ("exception", f"{fact['type']}: {str(fact['message']).splitlines()[0][:160]}", None)
-        yield Finding(cause.says, place, [*cause.evidence[:4], message], cause.remedy, confidence=0.95, verified="fact")
+        yield Finding(cause.says, place, [*cause.evidence[:4], message], cause.remedy, confidence=0.95, verified="fact", edit=cause.edit)
         return

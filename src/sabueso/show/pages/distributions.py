@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterable
 from typing import Any
 
@@ -25,6 +26,14 @@ def spot(place: Place, cwd: str) -> str:
     return phrases.line(place)
 
 
+def day(seconds: Any) -> str:
+    """A time that is held as seconds since 1970."""
+    try:
+        return time.strftime("%Y-%m-%d", time.gmtime(seconds))
+    except (OverflowError, ValueError, OSError, TypeError):
+        return drawings.short(seconds)
+
+
 def side_by_side(profiles: Iterable[Summary], guilty: set[str], most: int) -> tuple[list[dict[str, Any]], list[str], int]:
     """(columns, sources, how many are left out): a cell is what a column looked like in one table or part."""
     held: dict[str, dict[str, Profile]] = {}
@@ -45,7 +54,8 @@ def side_by_side(profiles: Iterable[Summary], guilty: set[str], most: int) -> tu
 
 def _cells(name: str, profiles: list[Profile | None]) -> list[dict[str, Any] | None]:
     """What one column looked like in each source that has it."""
-    drawn = iter(drawings.histograms([(p.quantiles, p.top, p.distinct) for p in profiles if p is not None]))
+    held = [p for p in profiles if p is not None]
+    drawn = iter(drawings.histograms([(p.quantiles, p.top, p.distinct) for p in held], day if all(p.kind == "time" for p in held) else drawings.short))
     return [p and _cell(p, name, next(drawn)) for p in profiles]
 
 
@@ -53,7 +63,11 @@ def _cell(profile: Profile, name: str, drawn: tuple[list[float], list[str]]) -> 
     """One distribution, what it is in words, and what is odd about it."""
     said = f"{phrases.number(profile.count)} rows · {profile.dtype}"
     said += (
-        f" · mean {phrases.number(profile.mean)}" if profile.mean is not None else f" · {phrases.number(profile.distinct)} distinct" if profile.distinct else ""
+        f" · mean {day(profile.mean) if profile.kind == 'time' else phrases.number(profile.mean)}"
+        if profile.mean is not None
+        else f" · {phrases.number(profile.distinct)} distinct"
+        if profile.distinct
+        else ""
     )
     odd = [f"{profile.missing_share:.1%} missing"] if profile.missing else []
     odd += [f"{phrases.number(profile.nonfinite)} not finite"] if profile.nonfinite else []
