@@ -18,6 +18,8 @@ RESHAPES = frozenset({"view", "reshape"})
 MOVES = frozenset({"transpose", "permute", "T", "mT", "t", "movedim", "swapaxes", "swapdims", "moveaxis", "getitem", "select", "index_select", "flip"})
 RECURRENT = frozenset({"lstm", "gru", "rnn_tanh", "rnn_relu"})
 PRODUCTS = frozenset({"matmul", "bmm", "einsum", "baddbmm"})
+BATCHED = frozenset({"matmul", "bmm"})  # of which all axes but the last two stay what they are
+REDUCED = frozenset({"sum", "mean", "amax", "amin", "max", "min", "logsumexp", "squeeze", "select"})
 WIDE = frozenset({"mul", "rmul", "multiply"})
 MOST_STEPS = 8  # of which it is told
 
@@ -68,7 +70,7 @@ class BatchAxis:
             if made.op in RESHAPES and not whole(before.shape, axes[id(before)], made.shape):
                 torn = torn or (rows in made.shape and (before, made, axes[id(before)]))
                 continue
-            axis = placed(before.shape, axes[id(before)], made, rows)
+            axis = placed(before, axes[id(before)], made, rows)
             if axis is not None:
                 axes[id(made)] = axis
         if torn:
@@ -108,15 +110,36 @@ def whole(shape: tuple[int, ...], axis: int, into: tuple[int, ...]) -> bool:
     return held or low in bounds and high in bounds
 
 
-def placed(shape: tuple[int, ...], axis: int, made: Made, rows: int) -> int | None:
+def placed(before: Made, axis: int, made: Made, rows: int) -> int | None:
     """The axis along which the rows lie in a result; None where that is not sure."""
+    shape = before.shape
     if shape.count(rows) == 1 == made.shape.count(rows):
         return made.shape.index(rows)
     if made.op in RECURRENT and len(made.shape) == 3 == len(shape):
         kept = axis if made.shape[:2] == shape[:2] else 1
         return kept if made.shape[kept] == rows else None
+    if made.op == "embedding":
+        return axis
+    if made.op == "einsum":
+        return lettered(before, axis, made)
+    if made.op in BATCHED and len(made.shape) == len(shape) >= 3 and axis < len(shape) - 2:
+        return axis
+    if made.op in REDUCED and isinstance(made.dim, int) and len(made.shape) == len(shape) - 1 and (over := made.dim % len(shape)) != axis:
+        return axis - (over < axis)
+    if made.op == "unsqueeze" and isinstance(made.dim, int):
+        return axis + (made.dim % len(made.shape) <= axis)
     same = made.op not in MOVES and len(made.shape) == len(shape) and made.shape[:-1] == shape[:-1] and made.op not in PRODUCTS
     return axis if same and axis < len(shape) - 1 else None
+
+
+def lettered(before: Made, axis: int, made: Made) -> int | None:
+    """Where the letter of the rows' axis stands in the result of an einsum."""
+    given, _, result = str(made.extra or "").replace(" ", "").partition("->")
+    operands, place = given.split(","), next((i for i, p in enumerate(made.parents) if p is before), 0)
+    if "." in given or place >= len(operands) or axis >= len(operands[place]):
+        return None
+    found = result.find(operands[place][axis])
+    return found if found >= 0 else None
 
 
 def summed(weights: Made, order: list[Made], axes: dict[int, int]) -> int | None:

@@ -149,6 +149,8 @@ class Trace:
                 continue
             made = self.put(name, sources, tensor, self.stack[-1] if self.stack else None)
             made.dim = kwargs.get("dim", args[1] if len(args) > 1 and isinstance(args[1], int) else None)
+            if name == "einsum" and isinstance(args[0], str):
+                made.extra = args[0]
         self.watch.tell("on_operation", name, func, args, kwargs, result, outputs)
 
     def unconverted(self, tensor: Any, sources: list[Any]) -> bool:
