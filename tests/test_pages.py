@@ -140,7 +140,7 @@ def test_report_stays_small(tmp_path: Path) -> None:
 def test_inlined_numbers_are_all_there(run: Path) -> None:
     text = reported(run)
     held = json.loads(re.search(r'<script type="application/json" id="inlined">(.*?)</script>', text, re.S)[1])
-    asked = {a["data-curve"] for _, a in Parts(text).tags if "data-curve" in a}
+    asked = {a["id"] for _, a in Parts(text).tags if "data-curve" in a}
     assert asked == set(held["curves"]) and set(held["heats"]) == {"weight_gradient"}
 
 
@@ -206,6 +206,17 @@ def test_layers_that_are_not_finite_are_red_in_every_map(tmp_path: Path) -> None
         assert made[name].broken.tolist() == [[False] * 3, [False] * 3, [False, True, True], [False] * 3]
     assert "2 not finite in 1 row, first at step 4" in report.render(diagnosis_of(folder), browser, NEEDS, MEANS)
     assert not [a for a, _ in compare.paired(browser.listing(), browser.listing()) if a.name == "resident_memory"]  # seconds are no steps
+
+
+def test_what_came_before_nan_is_in_sight(tmp_path: Path) -> None:
+    """A curve that is not finite for the most part is shown about its beginning first; the whole stands with the signals."""
+    losses = np.full(4000, np.nan)
+    losses[:1700] = 0.5
+    folder = huge(tmp_path, "nan", {("train_loss", ""): losses})
+    text = report.render(diagnosis_of(folder), Browser(folder), NEEDS, MEANS)
+    figures = {a["id"]: a for t, a in Parts(text).tags if t == "figure"}
+    assert figures["near-1"]["data-part"] == "?from=1650&to=1750" and "data-part" not in figures["signal-1"]
+    assert "2300 not finite, first at step 1700" in text and "steps 1650 to 1750 of 3999" in text
 
 
 def test_numbers_come_packed(run: Path) -> None:

@@ -17,7 +17,7 @@ WIDTH, HEIGHT, LEFT, BOTTOM, TOP = 560, 150, 54, 18, 8
 BLUE, RED, GREY, PALE = "#1f5fa8", "#b3261e", "#77777f", "#e2dfd9"
 TEXT = f'font-size="11" fill="{GREY}" font-family="sans-serif"'
 MOST_BROKEN = 400  # red lines of one chart
-CLOSE = 6  # red lines no further apart than this are one stretch
+CLOSE = 12  # red lines no further apart than this are one stretch
 BINS = 16
 
 

@@ -157,7 +157,7 @@ def brief(data: dict[str, Any]) -> dict[str, Any]:
     """A diagnosis without what an agent seldom needs."""
     keep = ("check", "severity", "confidence", "place", "says", "evidence", "remedy", "explains", "verified")
     ended = {k: data["run"].get(k) for k in ("id", "outcome", "exit_status", "seconds", "stages", "crash") if data["run"].get(k) is not None}
-    return {"run": ended, "culprits": [{k: c[k] for k in keep} for c in data["culprits"]], "own_errors": len(data["own_errors"])}
+    return {"run": ended, "culprits": [{k: c[k] for k in (*keep, "edit") if k in c} for c in data["culprits"]], "own_errors": len(data["own_errors"])}
 
 
 def shown(held: Run, name: str, about: str) -> list[dict[str, Any]]:

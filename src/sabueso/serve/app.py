@@ -64,7 +64,8 @@ class Pages:
         first = held.diagnosis.culprits[0] if held.diagnosis.culprits else None
         chosen = signals.strip(first, self.needs, signals.sorted_out(listing), listing)
         named = signals.titles(listing)
-        charts = [signals.chart(held.browser, s, named[s.number], first.place.step if first else None) for s in chosen[:STRIP]]
+        onset, near = first.place.step if first else None, culprit.near(first)
+        charts = [signals.chart(held.browser, s, named[s.number], onset, part=signals.window(s, near)) for s in chosen[:STRIP]]
         tried = [*held.browser.facts("experiment"), *held.browser.facts("counterfactual")]
         about = data.about(held.browser.profiles("column"), held.browser.facts, held.diagnosis, held.browser.meta.get("cwd") or "")
         return self.page(

@@ -58,7 +58,7 @@ def settings(browser: Browser) -> dict[str, str]:
     held = {}
     for name, keys in SETTINGS.items():
         for n, fact in enumerate(browser.facts(name, most=20)):
-            what = f"{name.replace('_', ' ')} {fact.get('name') if name == 'library' else n}"
+            what = f"{name.replace('_', ' ')} {fact.get('name') if name == 'library' else n + 1 if n else ''}".strip()
             for key in keys:
                 value = fact.get(key)
                 inner = value.items() if isinstance(value, dict) else [("", value)]

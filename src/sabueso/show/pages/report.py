@@ -30,9 +30,11 @@ def render(diagnosis: Diagnosis, browser: Browser, needs: dict[str, tuple[str, .
     first = diagnosis.culprits[0] if diagnosis.culprits else None
     chosen = signals.strip(first, needs, sorted_out, listing)
     onset = first.place.step if first else None
-    curves = [s for s in sorted_out.curves if s not in chosen][: MOST_CURVES - len(chosen)]
+    parts = {s.number: signals.window(s, culprit.near(first)) for s in chosen}
+    curves = [s for s in sorted_out.curves if s not in chosen or parts[s.number]][: MOST_CURVES - len(chosen)]  # of a part the whole too
+    left_out = max(0, len(sorted_out.curves) - len(curves) - sum(not p for p in parts.values()))
     each = max(60, min(1000, CURVES // (32 * max(1, len(curves) + len(chosen)))))
-    charts = [drawn(browser, s, named[s.number], onset, each, held) for s in chosen]
+    charts = [drawn(browser, s, named[s.number], onset, each, held, parts[s.number]) for s in chosen]
     rest = [drawn(browser, s, named[s.number], None, each, held) for s in curves]
     used = [drawn(browser, s, named[s.number], None, DRAWN, held) for s in signals.resources(listing)[:MOST_USED]]
     heats: dict[str, str] = {}
@@ -43,7 +45,7 @@ def render(diagnosis: Diagnosis, browser: Browser, needs: dict[str, tuple[str, .
     return site.render(
         "report.html", anchor, run=diagnosis.run, command=phrases.command(diagnosis.run), badge=culprit.badge(diagnosis.run), screen="", version=__version__,
         columns=data.about(browser.profiles(), browser.facts, diagnosis, cwd), c=culprit.screen(diagnosis, tried, pages), charts=charts,
-        s={"curves": rest, "left_out": max(0, len(sorted_out.curves) - len(curves) - len(chosen)), "maps": maps(browser, sorted_out, first, heats),
+        s={"curves": rest, "left_out": left_out, "maps": maps(browser, sorted_out, first, heats),
            "histograms": signals.histograms(browser.profiles("logged_histogram"))},
         d=data.screen(browser.facts, browser.profiles(), diagnosis, cwd, MOST_COLUMNS), m=model.screen(browser.facts, sorted_out, listing, diagnosis, cwd),
         e=environment.screen(browser.meta, browser.facts, used), l=rows, style=Markup(style), script=Markup(script),
@@ -56,10 +58,13 @@ def anchor(screen: str, *rest: str) -> str:
     return "#" + {"stage": "culprit", "runs": "culprit"}.get(screen, screen)
 
 
-def drawn(browser: Browser, listed: Any, name: str, onset: int | None, buckets: int, held: dict[str, str]) -> dict[str, Any]:
-    """A curve for the template; its numbers go to `held`."""
-    held[str(listed.number)] = base64.b64encode(browser.curve(listed.number, buckets).packed()).decode()
-    return signals.chart(browser, listed, name, onset, min(buckets, DRAWN))
+def drawn(
+    browser: Browser, listed: Any, name: str, onset: int | None, buckets: int, held: dict[str, str], part: tuple[int, int] | None = None
+) -> dict[str, Any]:
+    """A curve for the template, or a part of it; its numbers go to `held`."""
+    made = signals.chart(browser, listed, name, onset, min(buckets, DRAWN), part)
+    held[made["id"]] = base64.b64encode(browser.curve(listed.number, buckets, *part or ()).packed()).decode()
+    return made
 
 
 def maps(browser: Browser, sorted_out: signals.Signals, first: Any, held: dict[str, str]) -> list[dict[str, Any]]:

@@ -184,8 +184,14 @@ def histograms(profiles: Iterable[Summary]) -> list[tuple[str, list[tuple[int | 
     return [(tag, found[-MOST_TIMES:]) for tag, found in list(held.items())[:MOST_TAGS]]
 
 
-def chart(browser: Browser, listed: Listed, name: str, onset: int | None = None, buckets: int = 120) -> dict[str, Any]:
-    """One curve for the template, with the drawing of it that needs no script."""
-    curve = browser.curve(listed.number, buckets)
+def window(listed: Listed, near: tuple[int, int] | None) -> tuple[int, int] | None:
+    """The steps about the beginning, of a curve that is not finite for the most part: at its full length what came before can't be seen."""
+    return near if near and 2 * listed.nonfinite > listed.count and near[1] - near[0] < (listed.last - listed.first) / 2 else None
+
+
+def chart(browser: Browser, listed: Listed, name: str, onset: int | None = None, buckets: int = 120, part: tuple[int, int] | None = None) -> dict[str, Any]:
+    """One curve for the template, or a part of it, with the drawing of it that needs no script."""
+    curve = browser.curve(listed.number, buckets, *part or ())
     drawing, unit = svg.line_chart(curve, name, onset), VOCABULARY[listed.name].unit if listed.name in VOCABULARY else ""
-    return {"listed": listed, "title": name, "curve": curve, "onset": onset, "id": f"signal-{listed.number}", "unit": unit, "svg": drawing}
+    id_ = f"{'near' if part else 'signal'}-{listed.number}"
+    return {"listed": listed, "title": name, "curve": curve, "onset": onset, "id": id_, "unit": unit, "svg": drawing, "part": part}

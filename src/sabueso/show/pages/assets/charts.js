@@ -58,7 +58,7 @@
       };
       const ratio = window.devicePixelRatio || 1;
       if (figure.dataset.onset) stroke(Math.round(u.valToPos(Number(figure.dataset.onset), "x", true)), colour("soft"), ratio, [4, 3]);
-      for (const run of runsOf(state.broken.map((b) => u.valToPos(b[0], "x", true)), 3 * ratio)) {
+      for (const run of runsOf(state.broken.map((b) => u.valToPos(b[0], "x", true)), 12 * ratio)) {
         const from = Math.max(left, run[0] - ratio), to = Math.min(left + width, run[run.length - 1] + ratio);
         if (run.length < 4) run.forEach((x) => stroke(Math.round(x), colour("bad"), 2 * ratio, []));
         else if (to > from) {  // a stretch: its edges in red, what lies under it still to be seen
@@ -118,14 +118,14 @@
   }
 
   async function curve(figure) {
-    const look = figure._look || (figure._look = { log: null, smooth: false, range: asked });
+    const look = figure._look || (figure._look = { log: null, smooth: false, range: asked || figure.dataset.part || "" });
     const query = look.range + (look.range ? "&" : "?") + "buckets=" + Math.min(1000, Math.max(100, Math.round(figure.clientWidth || 500)));
     let parts;
     if (figure.dataset.urls) {
       const answers = await Promise.all(JSON.parse(figure.dataset.urls).map((u) => fetch(u)));
       parts = (await Promise.all(answers.map((a) => a.arrayBuffer()))).map(unpack);
     } else {
-      const buffer = await bytes("curves", figure.dataset.curve, query);
+      const buffer = await bytes("curves", held ? figure.id : figure.dataset.curve, query);
       if (!buffer) return;
       parts = [unpack(buffer)];
     }
