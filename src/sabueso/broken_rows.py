@@ -18,7 +18,8 @@ def of(fact: Fact) -> Finding:
     evidence = [(FIT.format(fact["labels"]), fact["before"], fact["after"] if fact["after"] is not None else fact["elsewhere"]), *more,
                 ("rows concerned", fact["count"], 0)]  # fmt: skip
     return Finding(
-        says=says, place=fact.place.but(stage="ingest", column=columns if len(columns) > 1 else columns[0], row=rows), evidence=evidence, remedy=remedy,
+        says=says, place=fact.place.but(stage="ingest", step=None, column=columns if len(columns) > 1 else columns[0], row=rows), evidence=evidence,
+        remedy=remedy,
         stage="ingest", confidence=0.94, covers=("underfitting", "unscaled-input", "concept-drift", "covariate-drift"),
         verified={"how": "the values mended", "before": fact["before"], "after": fact["after"]} if fact["after"] is not None else None,
     )  # fmt: skip

@@ -8,16 +8,17 @@ from typing import Any
 import numpy as np
 
 from . import agreement, odd_groups, pairs, summarise, tables
+from .marks import mark_of
 from .odd_groups import permuted
 from .recorder import Recorder
 
 MOST_ROWS = 20_000  # looked at whole, since shifts and changes live in the order of rows
 MOST_WIDTH = 30
+MOST_CLASSES, MOST_TARGETS = 21, 4  # of labels that are looked at class by class, and how many of them
 REACH = 12  # rows that labels may be off
 SMOOTH = 4.0  # times as much is left unexplained with labels of other rows; where a real delay grows and shrinks it is under 2
 BLOCK = 100  # rows of the smallest stretch that a fit is made of
-SENTINELS = (-1, -9, -99, -999, -9999, -99999, -999.9, -99.9, -32768, 9999, 99999, 999999, 999, -999.25, 9999.9, 1e20, -1e20)
-FAR = 5.0  # interquartile ranges from the quartiles: Tukey's outer fence is 3
+ALIVE = 150  # rows in which a column that sticks in most others is seen at work
 SENSITIVE = ("Scaler", "Regression", "Ridge", "Lasso", "ElasticNet", "Neighbors", "SVR", "SVC", "MLP", "PCA", "Logistic", "SGD", "Normalizer")
 
 
@@ -29,14 +30,19 @@ def look(recorder: Recorder, whole: Any, x: Any, y: Any, estimator: Any, rows_of
     n = len(whole.labels)
     if not recorder.wants("broken_rows") or not pairs.LEAST <= n <= MOST_ROWS:
         return False
-    target = _target(whole.labels)
-    used = _cut_from(whole, x, y) if target is not None else None
-    if target is None or used is None or not recorder.once("broken_rows", n, whole.y_name, len(whole.columns)):
+    targets = targets_of(whole.labels)
+    used = _cut_from(whole, x, y) if targets else None
+    if used is None or not recorder.once("broken_rows", n, whole.y_name, len(whole.columns)):
         return False
-    found = _first(whole, target, estimator)
+    found = first(whole, targets, _marks(whole, estimator))
     # rows that the program leaves out, or mends before the fit, do no harm
-    if found is None or np.isin(used, found["positions"]).mean() < 0.5 * len(found["positions"]) / n:
-        return True
+    if found is not None and np.isin(used, found["positions"]).mean() >= 0.5 * len(found["positions"]) / n:
+        tell(recorder, whole, found, rows_of)
+    return True
+
+
+def tell(recorder: Recorder, whole: Any, found: dict[str, Any], rows_of: Any) -> None:
+    """Record `broken_rows`."""
     if "by" in found:
         found["group"] = str({**whole.beside, **whole.columns}[found["by"]][found.pop("position")])
     bare = not summarise.is_frame(whole.frame)
@@ -44,28 +50,49 @@ def look(recorder: Recorder, whole: Any, x: Any, y: Any, estimator: Any, rows_of
     table, rows = rows_of(recorder, whole, found.pop("positions"), whole.y_name)
     source = next((s for s in reversed(tables.of(recorder).sources) if s.name == table), None)
     where = {"file": source.file, "line": source.line} if source else {}
-    recorder.fact("broken_rows", {**found, "labels": whole.y_name, "of": n, "table": table or whole.x_name, "row_numbers": rows}, **where)
-    return True
+    told = {**found, "labels": whole.y_name, "of": len(whole.labels), "table": table or whole.x_name, "row_numbers": rows}
+    recorder.fact("broken_rows", told, **where)
 
 
-def _first(whole: Any, target: np.ndarray, estimator: Any) -> dict[str, Any] | None:
+def numbers_of(whole: Any) -> dict[str, np.ndarray]:
+    """The columns of measurements."""
+    return {c: v.astype(np.float64) for c, v in list(whole.columns.items())[:MOST_WIDTH] if v.dtype.kind in "iuf" and len(np.unique(v[:500])) > 8}
+
+
+def _marks(whole: Any, estimator: Any) -> dict[str, float]:
+    """By column the number that stands for missing in what an estimator that measures is given."""
+    seen = measures(estimator)
+    return {c: m for c, v in numbers_of(whole).items() if (m := mark_of(v)) is not None and m not in seen} if seen is not None else {}
+
+
+def first(whole: Any, targets: list[np.ndarray], marks: dict[str, float]) -> dict[str, Any] | None:
     """The first fault found, the surest kinds first."""
-    numbers = {c: v.astype(np.float64) for c, v in list(whole.columns.items())[:MOST_WIDTH] if v.dtype.kind in "iuf" and len(np.unique(v[:500])) > 8}
-    levels = levels_of(whole.columns)
-    groups = levels_of({**whole.beside, **whole.columns})
+    numbers, levels = numbers_of(whole), levels_of(whole.columns)
     if not numbers:
         return None
-    found = sentinels(numbers, levels, target, estimator) or units(numbers, levels, target, groups)
-    if found is None and len(np.unique(target)) > 20:
-        found = rolled(numbers, levels, target) or permuted(numbers, groups, target)
-    return found or stuck(numbers, levels, target)
+    for at, target in enumerate(targets):
+        found = sentinels(numbers, levels, target, marks)
+        main = len(targets) == 1 or not at and len(np.unique(target)) > 2
+        if found is None and main:
+            groups = levels_of({**whole.beside, **whole.columns})
+            found = units(numbers, levels, target, groups)
+            if found is None and len(np.unique(target)) > 20:
+                found = rolled(numbers, levels, target) or permuted(numbers, groups, target)
+        found = found or stuck(numbers, levels, target)
+        if found is not None:
+            return found
+    return None
 
 
-def _target(labels: np.ndarray) -> np.ndarray | None:
-    if labels.dtype.kind in "iuf" and np.isfinite(labels).all():
-        return labels.astype(np.float64)
+def targets_of(labels: np.ndarray) -> list[np.ndarray]:
+    """The labels as numbers; of a few classes also each of the most frequent against all others."""
     codes = pairs.codes_of(labels)
-    return codes.astype(np.float64) if codes is not None and codes.max() == 1 else None
+    plain = [labels.astype(np.float64)] if labels.dtype.kind in "iuf" and np.isfinite(labels).all() else []
+    if codes is not None and codes.max() == 1:
+        return plain or [codes.astype(np.float64)]
+    if codes is not None and 2 <= codes.max() < MOST_CLASSES:
+        plain += [(codes == c).astype(np.float64) for c in np.argsort(-np.bincount(codes), kind="stable")[:MOST_TARGETS]]
+    return plain
 
 
 def _cut_from(whole: Any, x: Any, y: Any) -> np.ndarray | None:
@@ -116,15 +143,19 @@ def explained(x: np.ndarray, y: np.ndarray) -> float:
     return 1 - float((residual**2).sum() / free / max(y.var(ddof=1), 1e-300))
 
 
-def sentinels(numbers: dict[str, np.ndarray], levels: dict[str, np.ndarray], y: np.ndarray, estimator: Any) -> dict[str, Any] | None:
-    """Columns in which one number far from all others stands at least five times for what is missing, given to a model that measures."""
+def measures(estimator: Any) -> set[float] | None:
+    """Does an estimator weigh the size of a number? If so, the numbers that it takes for missing itself."""
     held = _steps(estimator)
     if not any(s in type(e).__name__ for e in held for s in SENSITIVE) or any(
         type(e).__name__ == "FunctionTransformer" or not type(e).__module__.startswith(("sklearn", "xgboost", "lightgbm")) for e in held
     ):
         return None
-    seen = {float(v) for e in held if isinstance(v := getattr(e, "missing_values", None), (int, float)) and v == v}
-    marks = {c: m for c, v in numbers.items() if (m := _mark(v)) is not None and m not in seen}
+    return {float(v) for e in held if isinstance(v := getattr(e, "missing_values", None), (int, float)) and v == v}
+
+
+def sentinels(numbers: dict[str, np.ndarray], levels: dict[str, np.ndarray], y: np.ndarray, marks: dict[str, float]) -> dict[str, Any] | None:
+    """Columns in which one number far from all others stands for what is missing: do they tell the label better without it?"""
+    marks = {c: m for c, m in marks.items() if c in numbers}
     if not marks:
         return None
     mended = {c: np.where(v == marks[c], np.median(v[v != marks[c]]), v) if c in marks else v for c, v in numbers.items()}
@@ -146,20 +177,6 @@ def _steps(estimator: Any, depth: int = 0) -> list[Any]:
     inner = [p[1] for p in parts if isinstance(p, tuple) and len(p) > 1]
     inner += [e for n in ("estimator", "regressor") if hasattr(e := getattr(estimator, n, None), "fit")]
     return [estimator, *[e for part in inner for e in _steps(part, depth + 1)]]
-
-
-def _mark(v: np.ndarray) -> float | None:
-    """The number that stands for missing in a column."""
-    for mark in SENTINELS:
-        at = v == mark
-        rest = v[~at & np.isfinite(v)]
-        if at.sum() < 5 or at.sum() > 0.6 * len(v) or len(rest) < 20:
-            continue
-        low, high = np.quantile(rest, [0.25, 0.75])
-        wide = high - low
-        if wide > 0 and (mark < min(low - FAR * wide, rest.min() - wide) or mark > max(high + FAR * wide, rest.max() + wide)):
-            return float(mark)
-    return None
 
 
 def units(numbers: dict[str, np.ndarray], levels: dict[str, np.ndarray], y: np.ndarray, groups: dict[str, np.ndarray] | None = None) -> dict[str, Any] | None:
@@ -230,7 +247,8 @@ def _longest_run(v: np.ndarray) -> tuple[int, int] | None:
     at = int(long.argmax())
     most = int(long[at])
     others = np.delete(long, at)
-    if most < max(20, 0.02 * len(v)) or most > 0.5 * len(v) or len(np.unique(v)) < 0.2 * (len(v) - most) or not len(others) or others.max() > 0.2 * most:
+    little = most < max(20, 0.02 * len(v)) or most > 0.5 * len(v) and len(v) - most < ALIVE
+    if little or len(np.unique(v)) < 0.2 * (len(v) - most) or not len(others) or others.max() > 0.2 * most:
         return None
     value = v[edges[at]]
     rest = np.concatenate([v[: edges[at]], v[edges[at + 1] :]])

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from . import agreement, authorship, summarise
+from . import agreement, authorship, fed_tables, summarise
 from .pairs import Held, at_hand
 from .recorder import Recorder
 
@@ -35,6 +35,7 @@ def look(recorder: Recorder, inputs: np.ndarray, targets: np.ndarray) -> bool:
         mine = [(h, y.reshape(-1)) for h, y in labels if len(y) == len(rows) and same(y.reshape(-1)[at], targets)]
         if mine:
             compare(recorder, x, rows, mine, arrays, labels)
+            fed_tables.judge(recorder, x, mine[0][1], mine[0][0].name)
             return True
     return False
 

@@ -170,11 +170,11 @@ def _from_array(x: Any, name: str, labels: np.ndarray, y_name: str, held: list[p
     columns = {names[i] if names else str(i): array[:, i] for i in range(min(array.shape[1], 100))}
     frames = [h.thing for h in held if summarise.is_frame(h.thing) and summarise.height(h.thing) == len(array)]
     frames.sort(key=lambda f: -len(summarise.columns_of(f)))
-    beside = {**_texts(held, len(array)), **pairs.columns_of(frames, len(array))}
+    beside = {**texts(held, len(array)), **pairs.columns_of(frames, len(array))}
     return Whole(columns, labels, beside, frames[0] if frames else x, y_name, name)
 
 
-def _texts(held: list[pairs.Held], rows: int) -> dict[str, np.ndarray]:
+def texts(held: list[pairs.Held], rows: int) -> dict[str, np.ndarray]:
     """Texts at hand, one a row: where each row comes from, say."""
     found = {}
     for h in held:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from . import distributions, lineage, summarise
+from . import distributions, lineage, marks, summarise
 from .origin import user_line
 from .recorder import Recorder
 
@@ -36,6 +36,7 @@ class Source:
     line: int | None = None
     hashes: dict[str, np.ndarray] = field(default_factory=dict)
     levels: dict[str, set[str]] = field(default_factory=dict)  # of text columns that repeat
+    marked: list[marks.Marked] = field(default_factory=list)  # columns in which a number may stand for missing
 
 
 class Tables:
@@ -69,6 +70,7 @@ class Tables:
         for name in most_distinct(frame, source.columns):
             source.hashes[name] = hashed(summarise.column(frame, name))
             self._cells += source.rows
+        source.marked = marks.of_table(frame, source.columns, table=source.name, file=source.file, line=source.line)
 
     def rows(self, frame: Any, positions: np.ndarray, column: str | None = None) -> tuple[str | None, list[int]]:
         """(table, rows as read) of the first 50 of these rows of a later table, of the table with that column where there are several.

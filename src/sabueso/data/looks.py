@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..capture.breaks import _mark as mark
+from ..capture.marks import mark_of as mark
 from ..capture.summarise import NULLS, as_number
 from ..profiles import Profile
 from .along import changes

@@ -51,6 +51,10 @@ class Transforms:
         clear = sys.modules["torch._functorch.pyfunctorch"].temporarily_clear_interpreter_stack
         with clear(), torch.no_grad():
             self.turn(parameters, float(value.double().mean()), [rows_of(g) for g in tensors_in(result[0])])
+            partners = self.watch.parts.get("partners")
+            if partners is not None and partners.waits:
+                own = {id(p) for p in parameters}
+                partners.given([t for t in map(rows_of, tensors_in(given)) if t is not None and id(t) not in own])
 
     def turn(self, parameters: list[Any], loss: float, gradients: list[Any]) -> None:
         """One step: its loss, and how far the one before went."""
