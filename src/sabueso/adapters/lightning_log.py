@@ -22,7 +22,11 @@ def install(recorder: Recorder) -> Callable[[], None]:
         module, name = args[0], args[1] if len(args) > 1 else kwargs.get("name")
         value = args[2] if len(args) > 2 else kwargs.get("value")
         on_epoch, learning = kwargs.get("on_epoch"), getattr(getattr(module, "_trainer", None), "training", False)
-        if kwargs.get("reduce_fx", "mean") == "mean" and (on_epoch or on_epoch is None and not learning) and isinstance(value, float):
+        if kwargs.get("reduce_fx", "mean") != "mean" or not (on_epoch or on_epoch is None and not learning):
+            return
+        if getattr(value, "ndim", None) == 0 and (averaged := recorder.shared.get("averaged_tensor")) is not None:
+            averaged(str(name), value)
+        elif isinstance(value, float):
             recorder.shared.setdefault("averaged_values", deque(maxlen=64)).append((str(name), float(value)))
 
     for name in LIBRARIES:

@@ -90,7 +90,8 @@ def metric_averaging(
             place=m.place.but(tensor=g["name"]),
             evidence=[(f"mean of {name} over batches", round(mean, 4), round(whole, 4)), ("batches with one class only", empty, 0),
                       ("batches whose value is 0", g["zeros"], None), ("rows of a batch", g["batch"], None)],
-            remedy=f"append labels and answers of each batch to lists and reckon {m['metric']} once on their concatenation",
+            remedy="call update() for each batch and compute() once at the end" if "whole" in g else
+            f"append labels and answers of each batch to lists and reckon {m['metric']} once on their concatenation",
             confidence=0.95, verified={"how": "the same rows' counts pooled", "before": round(mean, 4), "after": round(whole, 4)},
         )  # fmt: skip
 
@@ -102,6 +103,8 @@ def _is_batches(g: dict[str, Any], largest: int) -> bool:
 
 def _whole(m: Fact, g: dict[str, Any]) -> float | None:
     """The metric of all rows of the pass together."""
+    if "whole" in g:
+        return float(g["whole"])
     if m["metric"] == "roc_auc_score":
         return g.get("auc")
     if m["metric"] == "average_precision_score":
