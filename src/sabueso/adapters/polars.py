@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..capture import content, encoding, infinities, matching, ordering, spelling, summarise, tables
+from ..capture import content, encoding, infinities, matching, ordering, spelling, stacked, summarise, tables
 from ..capture.around import Patches
 from ..capture.calling import direct
 from ..capture.recorder import Recorder, guarded
@@ -28,6 +28,7 @@ READERS = (
     "read_avro",
     "read_delta",
 )
+MOST_LOOKED_AT = 50  # columns of a result that may hold infinities
 ORDERED = ("shift", "diff", "pct_change", "rolling_mean", "rolling_sum", "rolling_std", "rolling_max", "rolling_min", "ewm_mean", "forward_fill")
 
 
@@ -36,6 +37,7 @@ def install(recorder: Recorder) -> Callable[[], None]:
     polars, patches, safe = sys.modules["polars"], Patches(), guarded("polars", recorder)
     content.install(recorder)
     frame = polars.DataFrame
+    patches.around(polars, "concat", safe(stacked.before), safe(stacked.after(recorder)))
     for name in READERS:
         patches.around(polars, name, after=safe(_read(recorder, name)))
     patches.around(frame, "join", after=safe(_joined(recorder)))
@@ -44,6 +46,7 @@ def install(recorder: Recorder) -> Callable[[], None]:
         patches.around(frame, name, after=safe(_reduced(recorder)))
     for name in ("with_columns", "select"):
         patches.around(frame, name, after=safe(_changed(recorder)))
+    patches.around(polars.LazyFrame, "collect", before=safe(lambda args, kwargs: direct()), after=safe(_collected(recorder)))
     patches.around(frame, "sort", after=safe(_sorted(recorder)))
     grouped = sys.modules["polars.dataframe.group_by"].GroupBy
     for name in ("first", "last", "head", "tail", "agg"):
@@ -117,16 +120,29 @@ def _changed(recorder: Recorder) -> Any:
         frame = args[0]
         if result.height != frame.height:
             return
-        after = result.schema
+        before, after = dict(frame.schema), dict(result.schema)  # each time that it is asked for, polars makes it anew
         if recorder.wants("nonfinite_found"):
-            for name in [c for c, d in after.items() if d.is_float() and c not in frame.schema][:50]:
+            for name in [c for c, d in after.items() if d.is_float() and c not in before][:MOST_LOOKED_AT]:
                 if result.get_column(name).is_infinite().any():
                     infinities.of(recorder).placed(result, name, summarise.column(result, name))
-        for name, dtype in frame.schema.items():
+        for name, dtype in before.items():
             if str(dtype) in ("String", "Categorical") and name in after and after[name].is_numeric() and recorder.once("changed", name, result.height):
                 encoding.look(recorder, name, summarise.column(frame, name), summarise.column(result, name), "with_columns")
 
     return changed
+
+
+def _collected(recorder: Recorder) -> Any:
+    """Columns of infinities in a table that was put off until now: their line is the one that makes them, not this one."""
+
+    def collected(token: Any, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        if not token or not summarise.is_frame(result) or not recorder.wants("nonfinite_found"):
+            return
+        for name in [c for c, d in result.schema.items() if d.is_float()][:MOST_LOOKED_AT]:
+            if result.get_column(name).is_infinite().any():
+                infinities.of(recorder).placed(result, name, summarise.column(result, name), later=True)
+
+    return collected
 
 
 def _sorted(recorder: Recorder) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from . import summarise, tables
+from . import making, summarise, tables
 from .origin import user_line
 from .recorder import Recorder
 
@@ -31,9 +31,11 @@ class Infinities:
         if bad.any():
             self._last = user_line(), {"operation": operation, "operand": operand, "operands": [float(v) for v in np.unique(given[bad])[:3]]}
 
-    def placed(self, frame: Any, column: str, values: np.ndarray) -> None:
-        """A column was set: remember rows and line of what is not finite in it."""
+    def placed(self, frame: Any, column: str, values: np.ndarray, later: bool = False) -> None:
+        """A column was set: remember rows and line of what is not finite in it; with `later`, by a line that ran without reckoning it."""
         here = user_line()
+        if later and here[0] and (line := making.line_making(here[0], column)) is not None:
+            here = here[0], line
         made = self._last[1] if self._last is not None and self._last[0] == here else None
         bad = np.isinf(values) if made is None else ~np.isfinite(values)
         if not bad.any() or len(values) != summarise.height(frame) or len(self.columns) >= MOST:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...capture import matching, parts_judged, summarise, tables
+from ...capture import matching, parts_judged, stacked, summarise, tables
 from ...capture.around import Patches
 from ...capture.recorder import Recorder, guarded
 
@@ -19,6 +19,7 @@ def install(recorder: Recorder, patches: Patches) -> None:
     joined = safe(_joined(recorder, pandas))
     patches.around(pandas, "merge", after=joined)
     patches.around(sys.modules["pandas.core.reshape.merge"], "merge", after=joined)
+    patches.around(pandas, "concat", safe(stacked.before), safe(stacked.after(recorder)))
     reduced = safe(_reduced(recorder))
     for owner, name in ((pandas.DataFrame, "drop_duplicates"), (pandas.DataFrame, "_getitem_bool_array")):
         patches.around(owner, name, after=reduced)

@@ -16,6 +16,7 @@ from ...capture.lineage.uses import Fit, unique
 from ...capture.operands import parsed
 
 MOST_CELLS = 4_000_000
+ITSELF = 1 - 1e-9  # correlation of the answers' own column
 LEAST, TIMES = 5, 3  # columns chosen; and so many times as many to choose from
 CALLS = re.compile(r"(\.|\b)(corr\w*|pearsonr|spearmanr|f_classif|f_regression|mutual_info\w*|ttest_ind|nlargest|argsort|sort_values)\s*\(")
 
@@ -38,7 +39,9 @@ def look(hooks: Any, fit: Fit, call: Any) -> None:
             continue
         values = table.floats()  # type: ignore[union-attr]
         everything, training = _agreement(values, y), _agreement(values[rows], fit.y)
-        rest = np.setdiff1d(np.arange(values.shape[1]), at)
+        rest = np.setdiff1d(np.flatnonzero(everything < ITSELF), at)  # a table may hold the answers too
+        if len(rest) < (TIMES - 1) * len(at):
+            continue
         if everything[at].min() >= everything[rest].max() - 1e-9 and training[at].min() < training[rest].max() - 1e-6:
             where = _asked(fit.origin, line_of(fit.origin, CALLS))
             told = {"model": fit.name, "table": name, "kept": len(at), "columns": values.shape[1], "rows": source.rows, "judged": len(judged),

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from ...capture import making
 from ...capture.lineage.fingerprints import Table, spaced
-from ...capture.operands import parsed
 from . import rates
 
 MOST_COLUMNS, ROWS = 100, 1000
@@ -76,26 +76,9 @@ def _same(made: np.ndarray, target: np.ndarray, product: bool) -> float:
 
 def made_of(file: str, label: str) -> Iterator[tuple[str, int]]:
     """(column, line) of the columns that a line of the person's makes of the label's column, in the row's own place."""
-    for node in ast.walk(parsed(file) or ast.Module(body=[], type_ignores=[])):
-        for name, value in _columns(node):
-            if name != label and any(_names(n, label) for n in ast.walk(value)):
-                yield name, value.lineno
-
-
-def _columns(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
-    """(name, expression) of columns that a statement or call gives values: t["a"] = .., t.a = .., assign(a=..), {"a": ..}, (..).alias("a")."""
-    if isinstance(node, ast.Assign):
-        for target in node.targets:
-            if isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Constant) and isinstance(target.slice.value, str):
-                yield target.slice.value, node.value
-            elif isinstance(target, ast.Attribute):
-                yield target.attr, node.value
-    elif isinstance(node, ast.Call):
-        yield from ((k.arg, k.value) for k in node.keywords if k.arg)
-        if isinstance(node.func, ast.Attribute) and node.func.attr == "alias" and node.args and isinstance(node.args[0], ast.Constant):
-            yield str(node.args[0].value), node.func.value
-    elif isinstance(node, ast.Dict):
-        yield from ((k.value, v) for k, v in zip(node.keys, node.values) if isinstance(k, ast.Constant) and isinstance(k.value, str))
+    for name, value in making.columns_made(file):
+        if name != label and any(_names(n, label) for n in ast.walk(value)):
+            yield name, value.lineno
 
 
 def _names(node: ast.AST, label: str) -> bool:

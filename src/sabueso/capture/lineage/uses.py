@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import distributions
+from .. import distributions, stacked
 from . import sets, sight, standardised
 from .fingerprints import spaced
 from .registry import Known, Lineage
@@ -163,6 +163,7 @@ class Uses:
         }  # fmt: skip
         if len(twice) < len(shared) and fit.known.table is not None:
             told |= {"twin_bits": rarity(fit.known, shared), "repeats": self._repeats(known), "twin_labels": twin_labels(fit)}
+            told["stacked"] = stacked.of(self.recorder, known.source.rows)
         if source is not None:
             told |= {
                 "source": source.name,

@@ -74,10 +74,15 @@ def duplicate_rows(row_use: list[Fact], *, table_seen: list[Fact] | None = None,
         need = 2 * np.log2(max(pair["train_rows"], 2)) + 10
         if pair.get("twin_bits", 0) < need and not copies(pair) or pair["shared"] >= 0.95 * pair["eval_distinct"]:
             continue
+        stacked = pair.get("stacked")
+        place = row_uses.part_place(pair)
+        if stacked:
+            place = place.but(file=stacked["file"], line=stacked["line"], column=stacked["column"])
         yield Finding(
             says=f"{twins} of the {pair['eval_rows']} judged rows have an equal row among the {pair['train_rows']} training rows: "
-                 f"{pair.get('source') or 'the table'} holds rows more than once.",
-            place=row_uses.part_place(pair).but(row=pair.get("repeats") or row_uses.rows_of(pair), stage="preprocess"),
+                 f"{pair.get('source') or 'the table'} holds rows more than once"
+                 + (f", {stacked['repeated']} of them since the tables that are set one below the other share them." if stacked else "."),
+            place=place.but(row=pair.get("repeats") or row_uses.rows_of(pair), stage="preprocess"),
             evidence=[("judged rows with an equal training row", twins, 0), ("judged rows", pair["eval_rows"], None),
                       ("bits of such a row (chance would need fewer)", pair["twin_bits"], round(float(need), 1)) if pair["twin_bits"] >= need else
                       ("equal training rows with one label", pair["twin_labels"][0], f"{pair['twin_labels'][1]}, as any two rows")],
