@@ -13,7 +13,9 @@ from ..capture import fits
 from ..capture.around import Around, Patches
 from ..capture.calling import direct
 from ..capture.flow import Flow
+from ..capture.origin import user_line
 from ..capture.recorder import Recorder, guarded
+from ..capture.turns import Turns
 
 LIBRARIES = ("sklearn.base",)
 PROVIDES = ("fed_twice", "inputs", "moments", "remembered")
@@ -26,7 +28,7 @@ class Estimators:
 
     def __init__(self, recorder: Recorder) -> None:
         self.recorder, self.patches = recorder, Patches()
-        self.flow, self.done = Flow.of(recorder), set()
+        self.flow, self.done, self.turns = Flow.of(recorder), set(), Turns(recorder) if recorder.wants("label_order") else None
         self.guard = guarded("sklearn_calls", recorder)
         self.befores = {m: self.guard(self._before(m)) for m in FITS + FEEDS}
         self.afters = {m: self.guard(self._after(m)) for m in FITS + FEEDS}
@@ -41,6 +43,8 @@ class Estimators:
             if method in FITS:
                 self.flow.fitted(owner, x, y, again=method == "partial_fit")
                 fits.tell(self.recorder, owner, x, y)
+                if method == "partial_fit" and self.turns is not None:
+                    self.turns.fed(owner, y, user_line())
                 return ()
             at = self.flow.fed(owner, method, x)
             return (at,)
@@ -53,7 +57,9 @@ class Estimators:
                 return
             if method in ("transform", "fit_transform"):
                 self.flow.transformed(args[0], result)
-            elif method not in FITS and method != "score":
+            elif method not in FITS and self.turns is not None:
+                self.turns.judged(args[0], method, args[1] if len(args) > 1 else kwargs.get("X"), result)
+            if method not in (*FITS, "transform", "score"):
                 self.flow.answered(args[0], method, result, token[0])
 
         return after

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import linecache
 import re
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -18,6 +19,7 @@ from ...capture.lineage.uses import Fit, place
 from . import composed, learning, tells, windows
 
 MOST_LOOKED_AT = 60  # columns of a table that may be the labels
+MOST_LOOKS = 6  # fits of one line whose inputs are named
 MOST_UNNAMED = 50_000  # rows of a table of which only a part was fitted on
 
 
@@ -79,6 +81,10 @@ def inputs_tell(hooks: Any, fit: Fit, call: Any) -> None:
     """Do single inputs give the answer away? Told of the first fits of a kind only."""
     table, recorder = fit.known.table, hooks.recorder
     if table is None or fit.y is None or not recorder.wants("tell", "window") or fit.known.rows < tells.LEAST:
+        return
+    looks = recorder.shared.setdefault("tell_looks", Counter())
+    looks[fit.name, table.width, place(fit.origin)[1]] += 1
+    if looks[fit.name, table.width, place(fit.origin)[1]] > MOST_LOOKS:
         return
     names = table.names or names_in_sight(call.x, table)
     if not recorder.once("tell", fit.name, table.width, tuple(names or ()), place(fit.origin)[1]):

@@ -8,6 +8,7 @@ from .fingerprints import Table, column_bits, row_hashes, spaced
 
 SAMPLE = 12  # rows by which columns are told apart
 MOST_WORK = 40_000_000  # comparisons that a search for equal columns may take
+AT_ONCE = 500_000  # comparisons made in one array
 SPARE_BITS = 8.0  # beyond log2 of the other table's rows: fewer than one row in 256 finds a wrong partner by chance
 UNIQUE = 0.98  # share of keys that must stand once in the other table for rows to be told for certain
 
@@ -105,7 +106,7 @@ def _by_containment(table: Table, other: Table, sample: np.ndarray) -> list[tupl
     columns = np.ascontiguousarray(other.codes.T)
     for j in range(table.width):
         wanted = np.unique(sample[:, j])  # one by one: of another column's values the first is seldom there
-        fits = [c for c in range(other.width) if all((columns[c] == v).any() for v in wanted)]
+        fits = _holding(columns, wanted)
         named = [c for c in fits if table.names and other.names and table.names[j] == other.names[c]]
         later = [c for c in fits if c >= least]
         if named or (fits and not (table.names and other.names)):
@@ -113,6 +114,13 @@ def _by_containment(table: Table, other: Table, sample: np.ndarray) -> list[tupl
             pairs.append((j, c))
             least = c + 1
     return pairs
+
+
+def _holding(columns: np.ndarray, wanted: np.ndarray) -> list[int]:
+    """The columns (along the first axis) in which all of these values stand; small ones are compared at once."""
+    if columns.size * len(wanted) <= AT_ONCE:
+        return np.flatnonzero((columns[:, :, None] == wanted).any(axis=1).all(axis=1)).tolist()
+    return [c for c in range(len(columns)) if all((columns[c] == v).any() for v in wanted)]
 
 
 def _candidates(table: Table, other: Table, j: int) -> list[int]:

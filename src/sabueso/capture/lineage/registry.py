@@ -16,6 +16,7 @@ MOST_KNOWN = 240  # arrays kept; the oldest that is no source goes first
 MOST_BYTES = 96 << 20  # of codes kept in all, for matching columns later
 MOST_SECONDS = 0.8  # of CPU time for new arrays; beyond it only small ones are looked at
 SMALL = 100_000  # cells
+MOST_SEARCHED = 2.0  # of CPU time in all, beyond which rows are found by their hashes alone and not by columns
 PROBES = 16
 
 
@@ -261,7 +262,7 @@ class Lineage:
                 at = known.find(hashes)
                 if (at >= 0).mean() > 0.95:
                     return self._derived(known, at)
-            if table is None:
+            if table is None or self.spent > MOST_SEARCHED:
                 return None
             for known in sorted(reversed(self.known), key=lambda k: (-k.rows, len(k.makers))):
                 if known.table is not None and known.table.rows and known.table.width:
@@ -284,7 +285,7 @@ class Lineage:
 
     def _sighted(self, x: Any, table: Table | None, hashes: np.ndarray) -> Known | None:
         """Look for the whole that `x` was cut from among what the person's frames hold, and give that its ids."""
-        if self.in_sight is None or table is None or (table.width == 1 and table.rows < 20):
+        if self.in_sight is None or table is None or (table.width == 1 and table.rows < 20) or self.spent > MOST_SEARCHED:
             return None
         for name, whole, file, line in self.in_sight(x):
             if self.recall(whole) is not None:
@@ -293,10 +294,11 @@ class Lineage:
             seen = (table.named(whole), hashes) if alike else self._look(whole)
             if seen is None or seen[0] is None:
                 continue
+            began = time.thread_time()
             inside = alike or matching.holds(seen[0], seen[1], table, hashes)
+            self.spent += time.thread_time() - began
             if inside:
-                held = self._match(*seen)
-                if held is not None:
+                if (held := self._match(*seen)) is not None:
                     self._keep(whole, held, *seen)
                 else:
                     held = self._source(whole, seen[0], seen[1], name, "made", file, line)

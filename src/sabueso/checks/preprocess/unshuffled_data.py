@@ -111,15 +111,17 @@ def of_folds(run: Fact, tried: Fact | None) -> Finding:
 
 def of_part(part: Fact) -> Finding:
     """A hold-out or batches in file order."""
-    batches = part["how"] == "batches"
+    batches = part["how"] in ("batches", "turns")
     name = part.get("name") or "the labels"
     what = f"{name!r} feeds them in batches in that order" if batches else f"the last {part['judged']} are held out in that order"
     what = f"{part['folds']} folds are cut in that order" if part["how"] == "folds" else what
+    what = f"{part['model']} is given them by partial_fit in that order" if part["how"] == "turns" else what
     lacks = "of the batches hold one label only" if batches else "of them have a label that training hardly holds"
     return Finding(
         says=f"The rows are sorted by their label and {what}, without shuffling: {part['lacking']:.0%} {lacks}.",
         place=Place(file=part.place.file, line=part.place.line, tensor=part.get("name"), column=part.get("column"), stage="preprocess", row=part.get("rows")),
         evidence=[(f"share {lacks}", part["lacking"], "near 0"), ("runs of equal labels along the rows", part["runs"], "many more"),
+                  *([tuple(part["harm"])] if part.get("harm") else ()),
                   ("labels in training" if not batches else "labels in all", part["levels_train"], part["levels"])],
         edit=("keyword", "DataLoader", "shuffle", "True") if batches and "DataLoader(" in (part.get("remedy") or "") else (),
         remedy=part.get("remedy") or "Shuffle the rows before they are cut (one permutation for inputs and labels).",
