@@ -26,7 +26,7 @@ from sabueso.events import Fact
 from sabueso.places import Place
 from sabueso.serve.app import Pages
 from sabueso.serve.guard import Guard, hosts
-from sabueso.show.pages import compare, distributions, report, signals, site
+from sabueso.show.pages import compare, data, distributions, report, signals, site
 from sabueso.store.browse import Browser
 from sabueso.store.writer import Writer
 from sabueso.wiring import kept
@@ -206,6 +206,11 @@ def test_layers_that_are_not_finite_are_red_in_every_map(tmp_path: Path) -> None
         assert made[name].broken.tolist() == [[False] * 3, [False] * 3, [False, True, True], [False] * 3]
     assert "2 not finite in 1 row, first at step 4" in report.render(diagnosis_of(folder), browser, NEEDS, MEANS)
     assert not [a for a, _ in compare.paired(browser.listing(), browser.listing()) if a.name == "resident_memory"]  # seconds are no steps
+
+
+def test_the_same_step_again_is_told_once() -> None:
+    steps = [("fit", "a", "x.py:1"), *[("judge", "b", "x.py:2")] * 16, ("fit", "a", "x.py:1")]
+    assert [(t["what"], t["times"]) for t in data.together(steps)] == [("fit", 1), ("judge", 16), ("fit", 1)]
 
 
 def test_what_came_before_nan_is_in_sight(tmp_path: Path) -> None:

@@ -44,14 +44,26 @@ def screen(facts: Callable[[str], list[Fact]], profiles: Iterable[Summary], diag
     guilty = guilty_columns(*diagnosis.culprits)
     flow = sorted((f for name in FLOW for f in facts(name)), key=lambda f: (f.time, f.order))
     columns, sources, left_out = side_by_side(profiles, guilty, most)
-    compared = [pair for f in facts("inputs") if (pair := beside_fit(f, guilty, cwd))["columns"]]
+    given = [pair for f in facts("inputs") if (pair := beside_fit(f, guilty, cwd))["columns"]]
+    compared = list({(pair["title"], pair["spot"]): pair for pair in reversed(given)}.values())[::-1]  # candidates of a search look alike: the first
     rows = [{"check": f.check, "said": " · ".join(phrases.where(f.place)) + f": {f.says}"} for f in diagnosis.findings if f.place.row is not None]
     return {
-        "flow": [{"what": WORDS[f.name], "said": FLOW[f.name](f), "spot": spot(f.place, cwd)} for f in flow[:MOST_STEPS]],
+        "flow": together([(WORDS[f.name], FLOW[f.name](f), spot(f.place, cwd)) for f in flow])[:MOST_STEPS],
         "columns": columns, "sources": sources, "left_out": left_out, "compared": compared[:20], "rows": rows,
         "related": [related(f) for f in facts("correlation")[:MOST_RELATED]],
         "empty": not (flow or columns or compared),
     }  # fmt: skip
+
+
+def together(steps: list[tuple[str, str, str]]) -> list[dict[str, Any]]:
+    """Steps in their order; the same again and again, as in a search, is told once with how often."""
+    told: list[dict[str, Any]] = []
+    for what, said, where in steps:
+        if told and (told[-1]["what"], told[-1]["said"], told[-1]["spot"]) == (what, said, where):
+            told[-1]["times"] += 1
+        else:
+            told.append({"what": what, "said": said, "spot": where, "times": 1})
+    return told
 
 
 def related(fact: Fact) -> dict[str, Any]:
