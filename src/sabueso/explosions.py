@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from .events import Fact, Series
 from .findings import Finding
 from .interventions import helped, proof
@@ -58,3 +60,20 @@ def in_a_loop(training: Training, began: Fact, fact: Fact, change: float, wrong:
     says = f"on its way back through {fact['calls']} applications of {what} the gradient grows {fact['growth']:.3g}-fold and is applied whole: {wrong.says}"
     remedy = "put torch.nn.utils.clip_grad_norm_(parameters, 1.0) between backward() and step(), and start the recurrent weight orthogonal"
     return Finding(says, fact.place.but(tensor=fact.get("parameter")), evidence, remedy, confidence=0.93, verified=proof(tried) or "fact")
+
+
+def idle_clip(training: Training, clipping: list[Fact], norms: list[Series], wrong: Harm, least: int = 8, times: float = 10.0) -> Finding | None:
+    """A clip that was called again and again and never (once at most) met a new gradient, while steps far above its bound were taken."""
+    largest = max((float(np.nanmax(s.values)) for s in norms if np.isfinite(s.values).any()), default=0.0)
+    for fact in clipping:
+        if fact["calls"] < least or fact["idle"] < fact["calls"] - 1 or not fact["bound"] or not largest >= times * fact["bound"]:
+            continue
+        evidence = [
+            ("calls of the clip that met no gradient, or none since the last step", fact["idle"], f"0 of {fact['calls']}"),
+            ("largest norm of a gradient that was applied", largest, f"{fact['bound']:g} or less, its bound"),
+            *wrong.evidence,
+        ]
+        says = f"gradients are clipped in line {fact.place.line} where there are none yet; one of norm {largest:.3g} was applied whole: {wrong.says}"
+        place = fact.place.but(step=int(training.steps[0]) + 1)
+        return Finding(says, place, evidence, f"move line {fact.place.line} between backward() and step()", confidence=0.95, verified="fact")
+    return None

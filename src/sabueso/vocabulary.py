@@ -73,9 +73,11 @@ VOCABULARY: dict[str, Term] = {
         "fact", "", "weights copied into a module (load_state_dict): module, how much changed, whether it had been trained before, line", "torch"
     ),
     "weights_missed": Term("fact", "", "weights loaded of which next to none has a name of the module: keys, taken, missing, prefix, trained before", "torch"),
+    "copy_unwritten": Term("fact", "", "a model that answers, copied before another was trained and never written since: of, step, looks", "torch"),
     "rate_restored": Term("fact", "", "the learning rate that an optimizer's loaded state sets, and the one that it was built with", "torch"),
     "tokens_shifted": Term("fact", "", "numbers looked up in a table of embeddings that are off by a few against those of the training", "torch"),
     "cleared_at": Term("fact", "", "the line that called zero_grad first, of each optimizer", "torch"),
+    "clipping": Term("fact", "", "a line that clips gradients: calls, bound, and those of them that met none, or none since the last step", "torch"),
     "zeroed": Term(
         "fact", "", "sampled: were an optimizer's gradients cleared between its last step and this one: cleared, line of backward and step", "torch"
     ),

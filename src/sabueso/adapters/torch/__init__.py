@@ -16,7 +16,7 @@ from .watch import Watch
 
 LIBRARIES = ("torch",)
 PROVIDES = (
-    "train_loss", "learning_rate", "gradient_norm", "optimizer_use", "model", "model_input", "parameters", "zeroed", "cleared_at", "mode",
+    "train_loss", "learning_rate", "gradient_norm", "optimizer_use", "model", "model_input", "parameters", "zeroed", "cleared_at", "clipping", "mode",
     "evaluation", "future_seen", "loss_call", "broadcast", "softmax_dim", "graph_cut", "scheduler", "weights_loaded", "weights_missed", "rebuilt",
     "activation", "gradient_nonfinite", "gradient_zeros", "initial_weights", "linear_chain", "norm_rows", "output_mean", "output_nonfinite",
     "output_std", "units_alike", "units_constant", "units_dead", "units_saturated", "update_ratio", "weight_gradient", "weight_norm",
@@ -24,7 +24,7 @@ PROVIDES = (
     "batch_metric", "batch_mixing", "device_asked", "held_out", "host_reads", "input_layout", "input_scale", "inputs", "label_order", "loader_use",
     "nonfinite_found", "nonfinite_step", "padding", "rank", "rank_batches", "rank_end", "rank_epoch", "rank_weights", "row_use", "sample_seed",
     "sampler_epochs", "gradients_underflown", "half_precision", "picture_layout", "updates_lost",
-    "threads_set", "torch_seed", "torch_settings", "rate_restored", "tokens_shifted", "worker_random", "window", "groups_shared", "tell",
+    "threads_set", "torch_seed", "torch_settings", "copy_unwritten", "rate_restored", "tokens_shifted", "worker_random", "window", "groups_shared", "tell",
 )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...catalogue import check
 from ...events import Fact, Series
-from ...explosions import in_a_loop, of_row, through_time
+from ...explosions import idle_clip, in_a_loop, of_row, through_time
 from ...findings import Finding
 from ...learning import Training, harm, rate_of_steps, trainings, within
 
@@ -21,8 +21,8 @@ RECURRENT = ("RNN", "LSTM", "GRU", "RNNCell", "LSTMCell", "GRUCell")
 )  # fmt: skip
 def exploding_gradient(
     train_loss: list[Series], weight_gradient: list[Series] = None, loss_spike: list[Fact] = None, initial_weights: list[Fact] = None,
-    targets: list[Fact] = None, experiment: list[Fact] = None, recurrence: list[Fact] = None, update_ratio: list[Series] = None, *,
-    growth: float = 100.0, share: float = 0.9,
+    targets: list[Fact] = None, experiment: list[Fact] = None, recurrence: list[Fact] = None, update_ratio: list[Series] = None,
+    clipping: list[Fact] = None, gradient_norm: list[Series] = None, *, growth: float = 100.0, share: float = 0.9,
 ) -> Iterator[Finding]:  # fmt: skip
     """A gradient so large that one step throws the weights away.
 
@@ -36,8 +36,9 @@ def exploding_gradient(
     Evidence
     --------
     Only of a harmed training. A row: a loss of a hundred times the median before it, nine tenths of it from one row (heavy tails reach some
-    tens). Recurrent: a weight's gradient grows a hundredfold over the first step's under an optimizer whose steps follow its size; or, where a
-    loop by hand applies a weight to its own result, over the calls of one forward.
+    tens). Recurrent: a weight's gradient grows a hundredfold over the first step's under an optimizer whose steps follow its size (tenfold, if
+    a step then exceeds the weight's norm and the first was below a tenth); or, where a loop by hand applies a weight to its own result, over the
+    calls of one forward. Or a clip that never met a gradient, under ten times its bound and more.
     Remedy
     ------
     Correct or leave out the row; clip the norm of the gradient.
@@ -83,12 +84,14 @@ def exploding_gradient(
         wrong = harm(training)
         if wrong is None:
             continue
-        spike = by_row(loss_spike or [], training, share)
-        if spike is not None:
-            yield of_row(spike, wrong)
-            return
         began = next((f for f in initial_weights or [] if f["optimizer"] == training.optimizer), None)
-        if began is None or rate_of_steps(began) != "gradient":
+        by_size = began is not None and rate_of_steps(began) == "gradient"
+        found = idle_clip(training, clipping or [], within(gradient_norm or [], training), wrong) if by_size else None
+        spike = by_row(loss_spike or [], training, share)
+        if found is not None or spike is not None:
+            yield found or of_row(spike, wrong)
+            return
+        if began is None or not by_size:
             continue
         looped = max(within_training(recurrence or [], training), key=lambda f: f["growth"], default=None)
         change = largest_update(within(update_ratio or [], training), began)
@@ -97,7 +100,7 @@ def exploding_gradient(
             return
         if not any(p["class"] in RECURRENT for p in began["parameters"]):
             continue
-        grown = growing(within(weight_gradient or [], training), began, growth)
+        grown = growing(within(weight_gradient or [], training), began, growth, within(update_ratio or [], training))
         if grown is not None:
             yield through_time(training, began, *grown, wrong, experiment or [])
             return
@@ -109,7 +112,7 @@ def by_row(spikes: list[Fact], training: Training, share: float) -> Fact | None:
     return inside[0] if inside and (inside[0].get("share") or 0.0) >= share else None
 
 
-def growing(gradients: list[Series], began: Fact, growth: float) -> tuple[Series, int, float] | None:
+def growing(gradients: list[Series], began: Fact, growth: float, ratios: list[Series]) -> tuple[Series, int, float] | None:
     """The recurrent weight whose gradient grows most over its first sampled one within twenty samples: series, step, times."""
     classes = {p["path"]: p["class"] for p in began["parameters"]}
     best: tuple[Series, int, float] | None = None
@@ -117,12 +120,21 @@ def growing(gradients: list[Series], began: Fact, growth: float) -> tuple[Series
         if len(s) < 2 or s.place.estimator != began["name"] or classes.get(s.place.tensor or "") not in RECURRENT or not s.values[0] > 0:
             continue
         times = np.nan_to_num(s.values[:20] / s.values[0], nan=np.inf, posinf=np.inf)
-        at = int(np.argmax(times >= growth)) if (times >= growth).any() else -1
+        far = (times >= growth) | (times >= growth / 10) & thrown(s, ratios)
+        at = int(np.argmax(far)) if far.any() else -1
         finite = float(times[at]) if at >= 0 and np.isfinite(times[at]) else growth
         hidden = "hh" in (s.place.tensor or "")
         if at >= 0 and (best is None or (int(s.steps[at]), not hidden, -finite) < (best[1], "hh" not in (best[0].place.tensor or ""), -best[2])):
             best = (s, int(s.steps[at]), finite)
     return best
+
+
+def thrown(gradient: Series, ratios: list[Series]) -> np.ndarray:
+    """The sampled steps that were larger than the weight itself, of a weight whose first step was small."""
+    mine = next((s for s in ratios if s.place.tensor == gradient.place.tensor and s.place.estimator == gradient.place.estimator), None)
+    if mine is None or not len(mine) or not mine.values[0] < 0.1:
+        return np.zeros(len(gradient.steps[:20]), bool)
+    return np.isin(gradient.steps[:20], mine.steps[mine.values >= 1.0])
 
 
 def within_training(facts: list[Fact], training: Training) -> list[Fact]:
