@@ -36,6 +36,8 @@ WAKES = {
     "reductions": ("numpy",),
     "searches": ("sklearn.model_selection",),
     "fastapi": ("fastapi.routing",),
+    "starlette": ("starlette.routing",),
+    "http_server": ("http.server",),
     "xgboost_calls": ("xgboost",),
     "xgboost_rows": ("xgboost",),
     "lightgbm_rows": ("lightgbm",),

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from ..capture import requests
 from ..capture.around import Patches
 from ..capture.calling import direct
 from ..capture.numbering import renumbered
@@ -32,13 +33,15 @@ def install(recorder: Recorder) -> Callable[[], None]:
 
     def loaded(token: Any, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         calls[1] += 1
-        if calls[1] <= MOST and isinstance(result, dict) and direct():
+        if requests.current.get() is not None and isinstance(result, dict):
+            requests.parsed(result)
+        elif calls[1] <= MOST and isinstance(result, dict) and direct():
             # NumPy is loaded by then or has no part in the program: moments of columns without it are no business of ours
             if "numpy" in sys.modules:
                 importlib.import_module("sabueso.capture.moments").keep(recorder, result)
                 importlib.import_module("sabueso.capture.stored_scales").of(recorder).keep(result)
 
-    if recorder.wants("moments"):
+    if recorder.wants("moments", "inputs"):
         patches.around(json, "load", None, guard(loaded))
         patches.around(json, "loads", None, guard(loaded))
     if recorder.wants("label_codes"):

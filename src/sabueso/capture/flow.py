@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .. import drift
-from . import fed_twice, parted
+from . import deriving, fed_twice, parted, served
 from .clock import links_of, offsets_now
 from .columns import Reference, beside, columns, gathered, names_of, positions, reference
 from .lineage.fingerprints import spaced
@@ -34,7 +34,6 @@ CALL_ROWS = 20_000  # rows kept of one call, evenly spread
 MOST_CELLS = 2_000_000  # of all streams together
 MOST_STREAMS = 60
 SECONDS = 0.25  # of our CPU time before streams are thinned
-MOST_REQUESTS = 200
 SMALL = 8  # rows: such calls are kept as they come and read later together
 
 
@@ -90,11 +89,17 @@ class Flow:
         if got is not None:
             model.names = names or names_of(x)
             model.named = model.names is not None
-            model.names = model.names or (model.made_by.names if model.made_by is not None else None) or names_by_value(got, model.rows)
+            model.names = model.names or (model.made_by.names if model.made_by is not None else None) or self._named(model, got, model.rows)
             model.columns = [reference(_name(model.names, j), j, c, self.sketches) for j, c in enumerate(gathered(got))]
             model.target, model.clock, model.parted = self._target(y), links_of(got), parted.telling(got, y) if self.spent < SECONDS else []
         self.spent += time.thread_time() - began
         return model
+
+    def _named(self, model: Model, columns: list[np.ndarray], rows: int) -> list[str] | None:
+        """The names of an array's columns, by the tables at hand from which they are derived, row by row, or in which their values lie."""
+        if self.spent < SECONDS:
+            model.derived = deriving.derived_at_hand(columns, rows)
+        return deriving.names_of(model.derived) or names_by_value(columns, rows)
 
     def held(self, x: Any, y: Any) -> Model:
         """The sketch of rows that a model not yet there is trained on."""
@@ -131,6 +136,7 @@ class Flow:
         if not model.batches:
             look(self.recorder)
             model.file, model.line = user_line()
+            model.names = model.names or self._named(model, got, len(got[0]))
         model.batches.append([np.array(c[:CALL_ROWS], dtype=np.float32) for c in got])
         model.rows += len(got[0])
 
@@ -229,7 +235,7 @@ class Flow:
         stream.single += n == 1
         request = current.get()
         stream.served = stream.served or request is not None
-        if request is not None and len(stream.raw) < MOST_REQUESTS:
+        if request is not None and len(stream.raw) < served.MOST_REQUESTS:
             stream.raw.append((request, stream.rows))
         if stream.made_by is None:
             stream.made_by = self.maker(x)
@@ -320,10 +326,7 @@ class Flow:
         parted.look(self.recorder, model.parted, got, stream, model)
         value["clock"] = [{"column": _name(model.names, j), "raw": model.clock[j][0], "part": model.clock[j][1],
                            "fit": dict(model.clock[j][2]), "now": dict(now)} for j, now in stream.clock.items()]  # fmt: skip
-        if stream.raw:
-            value["requests"] = [r["raw"] for r, _ in stream.raw[:MOST_REQUESTS]]
-            value["request_rows"] = [[_json(c[at]) if at < len(c) else None for c in got] for _, at in stream.raw[:MOST_REQUESTS]]
-        return value
+        return value | served.told(stream, model, got)
 
     def _columns(self, model: Model, got: list[np.ndarray], rows: np.ndarray) -> list[dict[str, Any]]:
         """What stands out by column; rows that a model is asked of twice (its answers, then their score) are looked at once."""
@@ -394,7 +397,3 @@ def _weak(owner: Any) -> Any:
         return weakref.ref(owner)
     except TypeError:
         return lambda: owner
-
-
-def _json(v: Any) -> Any:
-    return v.item() if isinstance(v, np.generic) else v

@@ -91,6 +91,8 @@ def _label_vector(column: Any, n: int) -> np.ndarray | None:
     found = plain(column)
     if found is None and str(getattr(column, "dtype", "")) in ("object", "str", "category", "String"):
         found = np.array([str(v) for v in column.tolist()])
+    if found is not None and found.dtype.kind == "O" and any(not isinstance(v, str) for v in found.flat):  # records: no labels, and without an order
+        return None
     return found if found is not None and found.shape == (n,) and len(np.unique(found[:500])) <= 50 else None
 
 

@@ -11,6 +11,18 @@ MOST_FIELDS = 60
 current: ContextVar[dict[str, Any] | None] = ContextVar("sabueso_request", default=None)
 
 
+def opened(handler: str) -> dict[str, Any]:
+    """A request of which nothing is known yet: the first JSON that is parsed meanwhile is its body."""
+    return {"raw": {}, "handler": handler, "open": True}
+
+
+def parsed(values: dict[str, Any]) -> None:
+    """JSON was read: by the handler of an open request?"""
+    request = current.get()
+    if request is not None and request.get("open") and not request["raw"]:
+        request["raw"] |= fields(values)
+
+
 def fields(values: Any) -> dict[str, Any]:
     """Named plain values of a request, one level of nesting taken out; lists and objects are left out."""
     found: dict[str, Any] = {}

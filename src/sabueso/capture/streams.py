@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..derivation import Derived
 from .clock import Links
 from .columns import Reference, columns
 from .parted import Parted
@@ -47,6 +48,7 @@ class Model:
     names: list[str] | None = None
     named: bool = False  # the names are the table's own, not found by value
     columns: list[Reference] = field(default_factory=list)
+    derived: list[list[Derived]] = field(default_factory=list)  # of columns of tables at hand, for each column
     target: Reference | None = None
     made_by: Made | None = None  # the transformer's fit whose answer this fit was given
     coded_by: Made | None = None  # the same of its labels

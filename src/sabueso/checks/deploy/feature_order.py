@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ... import comparisons, stored_models
+from ... import comparisons, served, stored_models
 from ...catalogue import check
 from ...events import Fact
 from ...findings import Finding
@@ -73,15 +73,18 @@ def feature_order(
         if fact.get("named") and own and fed and own != fed and sorted(own) == sorted(fed):
             yield _finding(fact, [a for a, b in zip(own, fed) if a != b], own, fed, "the names of both tables", 1.0, 0.0)
             continue
-        fields = _of_request(fact)
+        fields = served.fields(fact)
         if own and fields and own != fields and sorted(own) == sorted(fields):
-            yield _finding(fact, [a for a, b in zip(own, fields) if a != b], own, fields, "the requests' own fields", 1.0, 0.0)
-            continue
+            moved = [a for a, b in zip(own, fields) if a != b]
+            if fact.get("named") or any(fact.get("derived") or ()) or {c["name"] for c in fact["columns"]} & set(moved):
+                yield _finding(fact, moved, own, fields, "the requests' own fields", 1.0, 0.0)
+                continue
         order = fact.get("order")
         if not order:
             continue
         strangers = order["seen_best"] - order["seen"] >= seen and order.get("alone", 1.0) >= 0.3  # lags of one series hold one another's values
-        drifted = order["effect"] >= apart and order["effect_best"] < max(alike, 0.15 * order["effect"]) and order["rows"] >= 50
+        many = order["rows"] >= 50 or order["rows"] >= 20 and order["effect"] >= 1.5 and len(order["moved"]) > 2
+        drifted = order["effect"] >= apart and order["effect_best"] < max(alike, 0.15 * order["effect"]) and many
         if strangers or drifted:
             found = [order["names"][j] for j in order["mapping"]]
             how = "values held at fit" if strangers else "distributions"
@@ -89,24 +92,10 @@ def feature_order(
             yield _finding(fact, order["moved"], order["names"], found, how, best, now)
 
 
-def _of_request(fact: Fact) -> list[str] | None:
-    """The field of the requests that stands in each column of the rows made of them; None where that is not told by the values."""
-    raws, rows = fact.get("requests") or [], fact.get("request_rows") or []
-    if len(raws) < 3:
-        return None
-    found = []
-    for j in range(len(rows[0])):
-        fits = [f for f in raws[0] if all(r.get(f) == row[j] for r, row in zip(raws, rows))]
-        if len(fits) != 1:
-            return None
-        found.append(fits[0])
-    return found
-
-
 def _finding(fact: Fact, moved: list[str], own: list[str], found: list[str], how: str, best: float, now: float) -> Finding:
     return Finding(
         says=f"{fact['model']} learnt {', '.join(own[:8])} in this order and is fed {', '.join(found[:8])}: {len(moved)} of {len(own)} columns stand elsewhere",
-        place=fact.place.but(column=moved, row=0, stage="deploy"),
+        place=fact.place.but(line=fact.get("row_line") or fact.place.line, column=moved, row=0, stage="deploy"),
         evidence=[("order at fit", own[:20], None), ("order fed", found[:20], own[:20]),
                   (f"agreement by {how}, in the order found", round(best, 3), None),
                   (f"agreement by {how}, as fed", round(now, 3), None)],

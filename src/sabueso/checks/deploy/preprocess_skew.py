@@ -9,6 +9,7 @@ from ... import stored_models
 from ...catalogue import check
 from ...events import Fact
 from ...findings import Finding
+from ...served import prepared_otherwise
 from ...skews import foreign_scale, in_another_zone, renumbered, reshaped_column, served_otherwise, step_left_out, turned_column
 
 
@@ -43,7 +44,8 @@ def preprocess_skew(
     --------
     Which fit made the rows learnt from and which those fed (by identity of the tables); or the step that makes both agree again: a part of a
     time in another zone, a turn of a cyclic column (p < 1e-6 as it is, > 1e-3 after), a logarithm, a power, a scaling.
-    Of rows that are answered offline and by request: a column that is another one by such a rule, row for row, while the others are equal.
+    Of rows that are answered offline and by request: a column that is another one by such a rule, row for row, while the others are equal. Of
+    requests: a column that is exactly one function of a field, which in the table of the fit was exactly another one.
     Of stored means and spreads: the residuals of the stored coefficients are in balance with every input, as those of a fit are, by a table's own
     means and spreads and not by the stored ones.
 
@@ -89,6 +91,9 @@ def preprocess_skew(
         learnt, fed = fact.get("made_by"), fact.get("fed_by")
         if learnt and fed and learnt["class"] == fed["class"] and (learnt["number"], learnt["fits"]) != (fed["number"], fed["fits"]):
             yield _refitted(fact, learnt, fed)
+            continue
+        if told := list(prepared_otherwise(fact)):
+            yield from told
             continue
         clocks = [f for c in fact.get("clock") or [] if (f := in_another_zone(fact, c)) is not None]
         yield from clocks

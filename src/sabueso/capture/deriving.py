@@ -1,0 +1,58 @@
+"""Deriving: of which columns of the tables at hand are the columns of an array exactly made?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..derivation import Derived, derived
+from .naming import MOST_COLUMNS, tables_at_hand
+from .summarise import columns_of, height, library, numeric_columns, spread, values
+
+MOST_ROWS = 300_000
+PROBES = 64  # rows that are compared
+
+
+def derived_at_hand(columns: list[np.ndarray], rows: int) -> list[list[Derived]]:
+    """The derivations of each column of an array; empty lists where no table at hand tells any."""
+    found: list[list[Derived]] = [[] for _ in columns]
+    if not columns or len(columns) > MOST_COLUMNS or rows > MOST_ROWS or any(c.dtype.kind not in "iufb" for c in columns):
+        return found
+    at = np.unique(np.arange(rows)[spread(rows, 4 * PROBES)])
+    made = np.column_stack([c[at].astype(float) for c in columns])
+    for table in tables_at_hand():
+        if height(table) != rows:
+            continue
+        names, held = _numbers(table, at)
+        good = np.isfinite(held).all(axis=1) & np.isfinite(made).all(axis=1) if names else np.zeros(0, bool)
+        good[np.flatnonzero(good)[PROBES:]] = False
+        for mine, more in zip(found, derived(made[good], names, held[good]) if good.any() else ()):
+            mine += more
+    return found
+
+
+def _numbers(table: Any, at: np.ndarray) -> tuple[list[str], np.ndarray]:
+    """The table's columns of numbers, in which gaps are no rule, at some rows."""
+    names = columns_of(table)[:MOST_COLUMNS]
+    plain = numeric_columns(table) if library(table) == "pandas" else None
+    held = {}
+    for j, name in enumerate(names):
+        try:
+            column = plain[j] if plain is not None else values(table[name])
+        except Exception:  # columns of one name, a type of the person's own
+            continue
+        if column.dtype.kind in "iufb" and np.isfinite(some := column[at].astype(float)).mean() > 0.5:
+            held[name] = some
+    return list(held), np.column_stack(list(held.values())) if held else np.zeros((len(at), 0))
+
+
+def names_of(found: list[list[Derived]]) -> list[str] | None:
+    """One name a column, where each column has one of its own."""
+    chosen: list[str] = []
+    for mine in found:
+        name = next((d.name for d in mine if d.name not in chosen), None)
+        if name is None:
+            return None
+        chosen.append(name)
+    return chosen or None
