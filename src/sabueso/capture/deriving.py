@@ -22,14 +22,19 @@ def derived_at_hand(columns: list[np.ndarray], rows: int) -> list[list[Derived]]
     at = np.unique(np.arange(rows)[spread(rows, 4 * PROBES)])
     made = np.column_stack([c[at].astype(float) for c in columns])
     for table in tables_at_hand():
-        if height(table) != rows:
-            continue
-        names, held = _numbers(table, at)
-        good = np.isfinite(held).all(axis=1) & np.isfinite(made).all(axis=1) if names else np.zeros(0, bool)
-        good[np.flatnonzero(good)[PROBES:]] = False
-        for mine, more in zip(found, derived(made[good], names, held[good]) if good.any() else ()):
-            mine += more
+        n = height(table)
+        for start in sorted({0, n - rows}) if rows <= n <= MOST_ROWS else ():  # all of it, its first rows or its last ones
+            for mine, more in zip(found, _within(table, at + start, made)):
+                mine += more
     return found
+
+
+def _within(table: Any, at: np.ndarray, made: np.ndarray) -> list[list[Derived]]:
+    """The derivations from some rows of one table."""
+    names, held = _numbers(table, at)
+    good = np.isfinite(held).all(axis=1) & np.isfinite(made).all(axis=1) if names else np.zeros(0, bool)
+    good[np.flatnonzero(good)[PROBES:]] = False
+    return derived(made[good], names, held[good]) if good.any() else []
 
 
 def _numbers(table: Any, at: np.ndarray) -> tuple[list[str], np.ndarray]:
