@@ -2,8 +2,38 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from .events import Fact
 from .findings import Finding
+
+
+def nothing_found(joins: list[Fact], used: list[Fact]) -> list[tuple[Fact, Fact, dict[str, Any]]]:
+    """Look-ups that found none of their keys though all are there in another spelling, with the fit that came next and its columns of one value.
+
+    Of a column that is empty in every row the value is None.
+    """
+    found = []
+    for join in joins:
+        repair = join.get("repair") if not found_later(join, joins) else None
+        if join["how"] in ("map", "code") and repair and join["unmatched_left"] == join["left_rows"] and repair["rows"] >= 0.5 * join["left_rows"]:
+            fits = (
+                (f, {**{c: None for c, n in (f.get("gaps") or {}).items() if n == f["rows"]}, **(f.get("constant") or {})})
+                for f in used
+                if f.order > join.order
+            )
+            fit, columns = next(((f, c) for f, c in fits if c), (None, {}))
+            if fit is not None:
+                found.append((join, fit, columns))
+    return found
+
+
+def found_later(join: Fact, joins: list[Fact]) -> bool:
+    """Was the same look-up made once more, in a spelling that finds them all?"""
+    return join["how"] in ("map", "code") and any(
+        j["how"] == join["how"] and j.order > join.order and not j["unmatched_left"]
+        and (j["left_rows"], j["right_rows"]) == (join["left_rows"], join["right_rows"]) for j in joins
+    )  # fmt: skip
 
 
 def kept_elsewhere(join: Fact, joins: list[Fact], share: float = 0.05) -> Finding | None:

@@ -9,6 +9,7 @@ import numpy as np
 from . import distributions, encoding, fits, infinities, naming, summarise, tabled, tables
 from .recorder import Recorder
 
+MOST_CONSTANT = 200  # columns that are looked at for holding one value
 MOST_NAMED = 40  # columns of an array whose names are looked for in the tables at hand
 
 
@@ -30,7 +31,8 @@ def used(recorder: Recorder, estimator: Any, x: Any, y: Any) -> None:
     if recorder.once("table_used", kind, tuple(columns or ()), tuple(target or ()), summarise.height(x)):
         told = {"estimator": kind, "columns": (columns or [])[:300], "target": target[0] if target else None, "rows": summarise.height(x)}
         gaps = gaps_of(x, columns)
-        recorder.fact("table_used", {**told, "gaps": gaps, "gap_rows": gap_rows(recorder, x, gaps)})
+        constant = constants(x, columns) if recorder.shared.get("nothing_found") else {}
+        recorder.fact("table_used", {**told, "gaps": gaps, "gap_rows": gap_rows(recorder, x, gaps), "constant": constant})
         distributions.look(recorder, x, f"{kind} fit", columns)
 
 
@@ -43,6 +45,16 @@ def gaps_of(x: Any, names: list[str] | None) -> dict[str, int]:
     if summarise.library(x) == "numpy" and x.dtype.kind == "f" and x.ndim == 2 and x.size <= 20_000_000:
         return {(names[i] if names else str(i)): int(n) for i, n in enumerate(np.isnan(x).sum(axis=0)) if n}
     return {}
+
+
+def constants(x: Any, names: list[str] | None) -> dict[str, Any]:
+    """Columns that hold one value, without gaps: asked for only where a look-up found nothing."""
+    found = {}
+    for i, name in enumerate((names or [])[:MOST_CONSTANT]):
+        held = summarise.column(x, name) if summarise.is_frame(x) else x[:, i]
+        if held.dtype.kind in "iufb" and len(held) and (held == held[0]).all():
+            found[name] = held[0].item()
+    return found
 
 
 def gap_rows(recorder: Recorder, x: Any, gaps: dict[str, int]) -> list[int]:

@@ -100,10 +100,10 @@ VARIANTS = frozenset(  # may stand beside the key as it is
     {"blanks at the ends removed", "Unicode composed (NFC)", "upper and lower case made equal", "leading zeros put back", "cast to a number"}
 )
 SPELLINGS: dict[str, Callable[[Any], Any]] = {
+    "cast to text": lambda v: None if v is None else str(v),
     "blanks at the ends removed": _text(lambda s: s.strip()),
     "leading zeros put back": _unpadded,
     "cast to a number": _as_number,
-    "cast to text": lambda v: None if v is None else str(v),
     "Unicode composed (NFC)": _text(lambda s: unicodedata.normalize("NFC", s)),
     "upper and lower case made equal": _text(lambda s: s.strip().casefold() if len(s.strip()) > 2 else None),
     "inner blanks, hyphens and case made equal": _text(lambda s: "".join(c for c in unicodedata.normalize("NFKC", s).casefold() if c.isalnum())),

@@ -97,12 +97,16 @@ def _mapped(recorder: Recorder, pandas: Any) -> Any:
             and hasattr(table, "__missing__")
         ):
             return
-        if not result.isna().any() or len(series) > 200_000:
+        missed: set[int] = recorder.shared.setdefault("missed_tables", set())  # in which some key was not found
+        if not (result.isna().any() or id(table) in missed) or len(series) > 200_000:
             return
         keys = list(table) if isinstance(table, dict) else summarise.values(table.index.to_series()).tolist()
         right = np.array(keys, dtype=object) if any(isinstance(k, str) for k in keys) else np.array(keys, dtype=np.float64)
         how = "code" if _numbering(list(table.values()) if isinstance(table, dict) else summarise.values(table).tolist()) else "map"
+        if result.isna().all():
+            recorder.shared["nothing_found"] = True
         matching.look(recorder, series.to_frame(), None, result, how, [str(series.name)], [summarise.values(series)], [right])
+        missed.add(id(table))
 
     return mapped
 

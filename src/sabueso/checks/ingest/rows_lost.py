@@ -8,7 +8,7 @@ from ... import quality
 from ...catalogue import check
 from ...events import Fact
 from ...findings import Finding
-from ...partners import differences, kept_elsewhere
+from ...partners import differences, found_later, kept_elsewhere, nothing_found
 
 
 @check(stage="preprocess", severity="error", leads_to=("covariate-drift", "class-imbalance", "underfitting", "label-drift"))
@@ -66,7 +66,8 @@ def rows_lost(
     Little and Rubin, Statistical Analysis with Missing Data (complete-case analysis is biased unless gaps are completely at random).
     """
     yield from quality.lost_lines(table_seen or ())
-    yield from (f for join in table_join or () if (f := of_join(join, least)))
+    empty = [join for join, _, _ in nothing_found(table_join or [], table_used or [])]  # told as a column of one value
+    yield from (f for join in table_join or () if join not in empty and not found_later(join, table_join or []) and (f := of_join(join, least)))
     yield from (f for join in table_join or () if (f := kept_elsewhere(join, table_join or [])))
     used = {c for f in table_used or () for c in f["columns"]} | {f["target"] for f in table_used or () if f.get("target")}
     yield from (f for fact in rows_dropped or () if (f := of_dropna(fact, used, dropped)))
