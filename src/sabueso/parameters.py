@@ -7,6 +7,7 @@ from collections import defaultdict
 from typing import Any
 
 from .events import Fact
+from .findings import Finding
 
 Row = dict[str, Any]
 
@@ -98,3 +99,33 @@ def layer_line(rows: list[Row]) -> list[Any] | None:
 def size(row: Row) -> int:
     """How many numbers a parameter holds."""
     return math.prod(row["shape"])
+
+
+def missed(fact: Fact) -> Finding:
+    """A checkpoint whose names are not those of the model, loaded without a word."""
+    module, prefix, taken = fact["module"], fact["prefix"] or "", fact["taken"]
+    cure = f"{{{prefix[1:]!r} + k: v for k, v in state.items()}}" if prefix[:1] == "-" else f"{{k.removeprefix({prefix!r}): v for k, v in state.items()}}"
+    return Finding(
+        says=f"{'nothing' if not taken else 'next to nothing'} is loaded into `{module}`: the checkpoint says `{fact['stored']}` where it says "
+        f"`{fact['wanted']}`, and strict=False lets that pass, so its weights stay as they were",
+        place=fact.place.but(stage="train", module=module),
+        evidence=[("names of the checkpoint that were taken", taken, fact["keys"]), (f"names of `{module}` that got nothing", fact["missing"], 0)],
+        remedy=(f"load {cure}" if prefix else "load the part of it that holds weights, under the model's names") + ", and look at what load_state_dict returns",
+        severity="warning" if fact["trained"] else "error", confidence=0.92, verified="fact",
+    )  # fmt: skip
+
+
+def unwritten(fact: Fact) -> Finding:
+    """The model that answers is a copy from before the training, and what should have kept it up to date wrote nothing into it."""
+    of = fact["of"]
+    model = fact["model"] if fact["model"] != of else f"{fact['class']} that was copied from {of}"
+    remedy = f"copy or average `{of}` into it after each step, or let `{of}` answer"
+    if fact.get("rebound"):
+        remedy = "write into the parameter where the average is made, p.copy_(decay * p + (1 - decay) * q): a new value of the loop's variable changes none"
+    return Finding(
+        says=f"`{model}` answers, and is still `{of}` as it was before its first step: nothing was ever written into it",
+        place=fact.place,
+        evidence=[(f"optimizer steps of `{of}` when `{model}` answered", fact["step"], None),
+                  (f"weights of `{model}` that differ from those first ones", 0, "all")],
+        remedy=remedy, confidence=0.9, verified="fact",
+    )  # fmt: skip

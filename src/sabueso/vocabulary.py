@@ -127,6 +127,7 @@ VOCABULARY: dict[str, Term] = {
     "nonfinite_step": Term("fact", "", "a step that made parameters non-finite, taken apart: births (operation, operands, rows), ran, equal", "torch"),
     # ---- sklearn and row lineage
     "choice": Term("fact", "", "models fitted on the same rows and compared on the same others, and whether those also gave the report", "sklearn"),
+    "decayed": Term("fact", "", "a network of scikit-learn fitted: alpha, what is left of its weights, its errors and those of a linear fit", "decaying"),
     "chosen": Term("fact", "", "columns that are the best of a wider table by the answers of all rows, and not by those of training", "sklearn"),
     "counterfactual": Term("fact", "", "a score with the fault and with it mended, tried at the end: fault, pair, before, after, how", "sklearn"),
     "folds": Term("fact", "", "a cross-validation: splitter, shuffled, contiguous, classes or range by fold, order of the labels, scores", "sklearn"),
@@ -146,6 +147,9 @@ VOCABULARY: dict[str, Term] = {
     ),
     "broken_rules": Term("fact", "", "rules of a contract that a table breaks: table, broken (column, rule, expected, seen, count, rows)"),
     "coerced": Term("fact", "", "texts forced to numbers or dates that became gaps: column, lost, share that spells one, examples", "pandas"),
+    "aligned_away": Term(
+        "fact", "", "values counted from 0 that were paired by index with as many rows numbered otherwise: how, column, gaps, moved", "pandas"
+    ),
     "fill_lost": Term("fact", "", "gaps filled in place on a copy that nothing holds: column, gaps, method, owner", "pandas"),
     "join_reduced": Term("fact", "", "the result of a join that had gained rows was brought back to no more rows than before: join", "pandas"),
     "label_agreement": Term(
@@ -175,6 +179,7 @@ VOCABULARY: dict[str, Term] = {
     "hand_metric": Term("fact", "", "means, made by hand at one line, of vectors with the rows of a model's last answer: values, sizes", "numpy"),
     "fed_twice": Term("fact", "", "rows that a model was given at two lines, alike but for a column: what lies between (wrapped, turned, recoded)", "sklearn"),
     "inputs": Term("fact", "", "rows that one line gave a model beside those of its fit: columns that stand out, order, answers, truth, requests", "sklearn"),
+    "integers_wrapped": Term("fact", "", "stored small integers, multiples of weights of which some went round the end: found (array, weights, count, meant)"),
     "labels_compared": Term("fact", "", "two vectors of labels whose equal rows were averaged and are few: names, confusion counts, clusters"),
     "label_codes": Term("fact", "", "classes numbered in one order at the fit and in another elsewhere: numbered, stored, moved, how (encoded, stored)"),
     "metric": Term(

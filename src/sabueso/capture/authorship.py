@@ -40,6 +40,7 @@ def assigned(name: str) -> tuple[str, int] | None:
     return None
 
 
+PARAMETERS = ("parameters", "named_parameters", "buffers", "state_dict")
 MOVES = ("shuffle", "permutation", "randperm", "permute", "sample", "choice", "sort_values", "argsort", "flip", "take", "compress", "roll", "drop", "dropna")
 
 
@@ -94,6 +95,18 @@ def chosen() -> tuple[str, int] | None:
     """Where the largest along an axis is chosen; None where that is in no place, or in several."""
     found = [(file, node.lineno) for file, tree in sources() for node in ast.walk(tree) if isinstance(node, ast.Call) and called(node) == "argmax"]
     return found[0] if len(found) == 1 else None
+
+
+def rebound(known: tuple[str | None, ...] = ()) -> tuple[str, int] | None:
+    """Where a loop over parameters gives its own variable a new value, which writes nothing into what it stood for."""
+    for file, tree in sources(known):
+        for loop in ast.walk(tree):
+            if isinstance(loop, ast.For) and any(isinstance(n, ast.Call) and called(n) in PARAMETERS for n in ast.walk(loop.iter)):
+                names = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
+                for node in ast.walk(loop):
+                    if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id in names for t in node.targets):
+                        return file, node.lineno
+    return None
 
 
 def listing() -> tuple[str, int] | None:

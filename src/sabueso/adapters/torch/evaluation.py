@@ -114,7 +114,8 @@ class Evaluation:
             self.open("no_grad")
 
     def no_grad_ended(self, *_: Any) -> None:
-        if self.watch.evaluating and self.key is not None and self.key[0] == "no_grad":
+        """The outermost has ended: printing a tensor enters and leaves one too."""
+        if self.watch.evaluating and self.key is not None and self.key[0] == "no_grad" and torch.is_grad_enabled():
             self.close()
 
     def switch(self, module: Any, training: bool) -> None:
@@ -275,7 +276,7 @@ def install(watch: Watch) -> None:
     watch.recorder.at_exit(watch.guard(PART)(evaluation.close))
     for owner in (torch.no_grad, torch.inference_mode):
         watch.around(PART, owner, "__enter__", None, lambda token, result, args, kwargs: evaluation.no_grad(args, kwargs))
-        watch.around(PART, owner, "__exit__", evaluation.no_grad_ended)
+        watch.around(PART, owner, "__exit__", None, evaluation.no_grad_ended)
     patches = Patches()  # its own: other parts watch loaders too
     patches.around(torch.utils.data.DataLoader, "__iter__", watch.guard(PART)(evaluation.begun))
     watch.at_undo(patches.undo)

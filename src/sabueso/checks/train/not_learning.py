@@ -9,6 +9,7 @@ from ...catalogue import check
 from ...events import Fact, Series
 from ...findings import Finding
 from ...learning import behind, trainings
+from ...parameters import missed, unwritten
 from ...places import Place
 
 
@@ -16,14 +17,14 @@ from ...places import Place
 def not_learning(
     rebuilt: list[Fact] | None = None, weights_loaded: list[Fact] | None = None, train_loss: list[Series] | None = None, targets: list[Fact] | None = None,
     learnable: list[Fact] | None = None, initial_weights: list[Fact] | None = None, activation: list[Fact] | None = None,
-    weights_missed: list[Fact] | None = None, *, least: int = 5, steps: int = 150,
+    weights_missed: list[Fact] | None = None, copy_unwritten: list[Fact] | None = None, *, least: int = 5, steps: int = 150,
 ) -> Iterator[Finding]:  # fmt: skip
-    """What is learnt is thrown away: built anew each epoch, overwritten with weights never trained, or never loaded.
+    """What is learnt is thrown away: built anew each epoch, overwritten with weights never trained, never loaded, or never copied.
 
     What it means
     -------------
-    Model and optimizer are made inside the loop that should go over them, or the copy between a trained network and its target goes the wrong
-    way round; or a checkpoint is loaded without `strict`, and its names are not those of the model.
+    Model and optimizer are made inside the loop that should go over them; the copy between a trained network and its target goes the wrong
+    way round, or writes nothing; or a checkpoint is loaded without `strict`, and its names are not those of the model.
     Why it is bad
     -------------
     Every epoch is the first one.
@@ -96,23 +97,9 @@ def not_learning(
             confidence=0.93,
             verified="fact",
         )
-    yield from map(missed, weights_missed or ())
+    yield from (*map(missed, weights_missed or ()), *map(unwritten, copy_unwritten or ()))
     if activation:  # a linear model is another matter: underfitting
         yield from in_vain(train_loss or [], targets or [], learnable or [], initial_weights or [], steps)
-
-
-def missed(fact: Fact) -> Finding:
-    """A checkpoint whose names are not those of the model, loaded without a word."""
-    module, prefix, taken = fact["module"], fact["prefix"] or "", fact["taken"]
-    cure = f"{{{prefix[1:]!r} + k: v for k, v in state.items()}}" if prefix[:1] == "-" else f"{{k.removeprefix({prefix!r}): v for k, v in state.items()}}"
-    return Finding(
-        says=f"{'nothing' if not taken else 'next to nothing'} is loaded into `{module}`: the checkpoint says `{fact['stored']}` where it says "
-        f"`{fact['wanted']}`, and strict=False lets that pass, so its weights stay as they were",
-        place=fact.place.but(stage="train", module=module),
-        evidence=[("names of the checkpoint that were taken", taken, fact["keys"]), (f"names of `{module}` that got nothing", fact["missing"], 0)],
-        remedy=(f"load {cure}" if prefix else "load the part of it that holds weights, under the model's names") + ", and look at what load_state_dict returns",
-        severity="warning" if fact["trained"] else "error", confidence=0.92, verified="fact",
-    )  # fmt: skip
 
 
 def in_vain(train_loss: list[Series], targets: list[Fact], learnable: list[Fact], initial_weights: list[Fact], steps: int) -> Iterator[Finding]:
