@@ -46,6 +46,7 @@ WAKES = {
     "folds": ("sklearn.model_selection._validation",),
     "resampling": ("sklearn.utils._indexing",),
     "datasets": ("sklearn.datasets",),
+    "decaying": ("sklearn.neural_network._multilayer_perceptron",),
     "transformers": ("transformers.training_args",),
 }
 

@@ -7,20 +7,20 @@ from collections.abc import Iterator
 import numpy as np
 
 from ...catalogue import check
+from ...decays import by_alpha
 from ...events import Fact, Series
 from ...findings import Finding
 from ...learning import behind, hardly, harm, matrices, trainings, within
 
 
 @check(
-    stage="train",
-    severity="error",
-    leads_to=("not-learning", "vanishing-gradient", "underfitting", "dead-units", "learning-rate-too-high"),
+    stage="train", severity="error", leads_to=("not-learning", "vanishing-gradient", "underfitting", "dead-units", "learning-rate-too-high"),
     interventions=("weight decay 0",),
-)
+    instead=("decayed",),
+)  # fmt: skip
 def weight_decay_too_high(
     train_loss: list[Series], weight_norm: list[Series], weight_gradient: list[Series], initial_weights: list[Fact], targets: list[Fact] = None,
-    learnable: list[Fact] = None, *, left: float = 0.5,
+    learnable: list[Fact] = None, decayed: list[Fact] = None, *, left: float = 0.5,
 ) -> Iterator[Finding]:  # fmt: skip
     """The pull towards zero is stronger than the gradient, so that the weights shrink to nothing.
 
@@ -36,7 +36,8 @@ def weight_decay_too_high(
     Only of a training that is harmed, or behind what the nearest of its own rows tell. The weight matrices (all, or the median one) have
     lost half of their norm or more, under a weight_decay above zero, and the pull of the decay at the first sampled step is at least as
     large as the gradient. Or a penalty added to the loss by hand: it is most of the loss at first, the weights have lost half of their
-    norm, and the rest of the loss ends where the best constant is.
+    norm, and the rest of the loss ends where the best constant is. Or a network of scikit-learn that has lost half of what its initialiser gave
+    it, under a penalty of a tenth of its loss (or to nothing), and that errs more on its own rows than least squares on rows that they were kept from.
     Remedy
     ------
     A weight_decay of 1e-4 to 1e-2 (SGD: 5e-4; AdamW: 0.01 to 0.1).
@@ -102,6 +103,7 @@ def weight_decay_too_high(
         place = began.place.but(step=int(training.steps[0]) + 1)
         yield Finding(says, place, evidence, f"set weight_decay={min(decay / 1000, 0.01):.1g} here", confidence=0.92)
         return
+    yield from by_alpha(decayed or [], left)
     yield from by_hand(targets or [], weight_norm, initial_weights, left)
 
 
