@@ -80,10 +80,10 @@ class Otherwise:
 def by_request(requests: list[dict[str, Any]], rows: list[list[Any]]) -> Iterator[tuple[int, list[Derived], dict[str, np.ndarray], np.ndarray]]:
     """(column, the fields that it is derived of, the fields' values, the column) of the rows that requests were made into."""
     pairs = [(r, row) for r, row in zip(requests, rows) if len(row) == len(rows[0])]
-    names = [f for f in (pairs[0][0] if pairs else ()) if sum(_number(r.get(f)) is not None for r, _ in pairs) >= max(LEAST, len(pairs) // 2)]
+    names = [f for f in (pairs[0][0] if pairs else ()) if sum(number(r.get(f)) is not None for r, _ in pairs) >= max(LEAST, len(pairs) // 2)]
     for j in range(len(rows[0]) if pairs else 0):
         for name in names:
-            both = [(_number(r.get(name)), row[j]) for r, row in pairs if _number(r.get(name)) is not None and isinstance(row[j], (int, float))]
+            both = [(number(r.get(name)), row[j]) for r, row in pairs if number(r.get(name)) is not None and isinstance(row[j], (int, float))]
             raw, column = (np.array(v, float) for v in zip(*both)) if len(both) >= LEAST else (np.zeros(0), np.zeros(0))
             if len(np.unique(raw)) < 3 or not np.isfinite(column).all():
                 continue
@@ -126,9 +126,10 @@ def _distance(values: np.ndarray, ref: dict[str, Any]) -> float:
     return float(np.abs(np.quantile(values, np.linspace(0, 1, len(grid)))[inner] - grid[inner]).mean()) / float(ref["sd"])
 
 
-def _number(value: Any) -> float | None:
+def number(value: Any) -> float | None:
+    """A value as a finite number, texts too."""
     try:
-        number = float(value)
+        found = float(value)
     except (TypeError, ValueError):
         return None
-    return number if np.isfinite(number) else None
+    return found if np.isfinite(found) else None

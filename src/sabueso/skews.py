@@ -107,6 +107,23 @@ def wrapped_number(fact: Fact) -> Finding | None:
     )  # fmt: skip
 
 
+def wrapped_weights(fact: Fact) -> Finding:
+    """Stored integers that were too small for the weights that they stand for, of a fact `integers_wrapped`."""
+    worst, bits = max(fact["found"], key=lambda f: f["count"]), 16 if fact["found"][0]["dtype"].endswith("16") else 8
+    low, high = worst["ends"]
+    return Finding(
+        says=f"{worst['count']} of {worst['of']} weights of {worst['weights']} are stored in {worst['dtype']} as other values than theirs: rounded they go "
+             f"beyond {high}, and the cast takes 2**{bits} off",
+        place=fact.place.but(line=fact["line"] or fact.place.line, module=[f["weights"].rpartition(".")[0] or f["weights"] for f in fact["found"]],
+                             tensor=worst["weights"], stage="deploy"),
+        evidence=[(f"integer that the weight {shown(worst['weight'])} is meant to be", worst["meant"], f"{low} to {high}"),
+                  ("integer that is stored", worst["stored"], worst["meant"]),
+                  ("weights that went round the end, in all arrays", sum(f["count"] for f in fact["found"]), 0)],
+        remedy=f"cut off before the cast: np.clip(q, {low}, {high}).astype(np.{worst['dtype']}), or take the scale from the largest weight",
+        confidence=0.96, verified="fact",
+    )  # fmt: skip
+
+
 def served_otherwise(fact: Fact) -> Finding | None:
     """Rows that a service prepares otherwise than the program does itself, of a fact `fed_twice`."""
     column = next((c for c in fact["columns"] if c["kind"] in BETWEEN), None)

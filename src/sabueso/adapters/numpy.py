@@ -1,4 +1,4 @@
-"""NumPy: which files of arrays are read, and where; moments of columns that they hold."""
+"""NumPy: which files of arrays are read, and where; moments of columns that they hold; small integers that are stored."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from ..capture import files, moments
+from ..capture import files, moments, wrapped
 from ..capture.around import Patches
 from ..capture.calling import direct
 from ..capture.recorder import Recorder, guarded
 from ..capture.storing import name_of
 
 LIBRARIES = ("numpy",)
-PROVIDES = ("moments",)
+PROVIDES = ("moments", "integers_wrapped")
 MOST = 60  # arrays of a file
 
 
@@ -30,5 +30,11 @@ def install(recorder: Recorder) -> Callable[[], None]:
             if path:
                 moments.keep_arrays(recorder, path, names)
 
+    @guarded("numpy", recorder)
+    def saves(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        wrapped.look(recorder, {**{f"arr_{i}": x for i, x in enumerate(args[1:])}, **kwargs})
+
     patches.around(sys.modules["numpy"], "load", None, loaded)
+    for name in ("save", "savez", "savez_compressed") if recorder.wants("integers_wrapped") else ():
+        patches.around(sys.modules["numpy"], name, saves)
     return patches.undo

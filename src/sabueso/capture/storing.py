@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 from collections.abc import Iterator
@@ -44,6 +45,8 @@ class Stored:
         codes = renumbered(value)
         if codes is not None:
             self.recorder.fact("label_codes", {**codes, "how": "stored"}, stage="deploy")
+        if "numpy" in sys.modules and self.recorder.wants("integers_wrapped"):
+            importlib.import_module("sabueso.capture.wrapped").look(self.recorder, value)
         own = own_classes(value)
         self.recorder.fact("stored", {"path": path, "own": own, "models": [m.cls for m in found.values()]})
 

@@ -7,9 +7,10 @@ from typing import Any
 
 from ... import comparisons, stored_models
 from ...catalogue import check
+from ...derivation import number
 from ...events import Fact
 from ...findings import Finding
-from ...skews import wrapped_number
+from ...skews import wrapped_number, wrapped_weights
 
 
 @check(
@@ -17,8 +18,9 @@ from ...skews import wrapped_number
     leads_to=("covariate-drift", "preprocess-skew", "unseen-category", "new-category", "label-drift", "unit-change"),
 )  # fmt: skip
 def dtype_changed(
-    inputs: list[Fact] = None, remembered: list[Fact] = None, fed_twice: list[Fact] = None, *, tables_apart: list[Fact] | None = None, least: int = 8
-) -> Iterator[Finding]:
+    inputs: list[Fact] = None, remembered: list[Fact] = None, fed_twice: list[Fact] = None, integers_wrapped: list[Fact] = None,
+    *, tables_apart: list[Fact] | None = None, least: int = 8,
+) -> Iterator[Finding]:  # fmt: skip
     """A value changes its type, and its meaning with it, on the way to the model.
 
     What it means
@@ -32,7 +34,8 @@ def dtype_changed(
     Evidence
     --------
     Of a request: fields of one name with different texts that reach the model as one number, or numbers that lose their fraction. Of rows given
-    twice: a column off by multiples of 2**16 (or 8, 32). Of tables: text at fit that comes as numbers (or the other way) and matches nothing.
+    twice: a column off by multiples of 2**16 (or 8, 32). Of stored integers: rounded multiples of weights, once some are put back by 2**8 (or 16).
+    Of tables: text at fit that comes as numbers (or the other way) and matches nothing.
 
     Remedy
     ------
@@ -76,6 +79,7 @@ def dtype_changed(
     ----------
     Python documentation, Truth value testing.
     """
+    yield from (wrapped_weights(fact) for fact in integers_wrapped or [])
     yield from (f for fact in fed_twice or [] if (f := wrapped_number(fact)) is not None)
     yield from comparisons.types(tables_apart or ())
     yield from (stored_models.kind(fact, c) for fact in remembered or [] for c in fact["columns"] if c["kind"] == "type")
@@ -98,7 +102,7 @@ def _requests(fact: Fact, least: int) -> Iterator[tuple[str, str, list[Any], Any
             continue
         if len(values) == 1 and len(few.get(j, ())) >= 2:
             yield name, "become one value", texts[:5], next(iter(values))
-        numbers = [(t, v, _number(t)) for t, v in pairs if isinstance(v, (int, float))]
+        numbers = [(t, v, number(t)) for t, v in pairs if isinstance(v, (int, float))]
         lost = [(t, v) for t, v, x in numbers if x is not None and x != v and int(x) == v]
         if len(lost) >= 0.5 * len(pairs):
             yield name, "lose their fraction", [str(t) for t, _ in lost[:5]], [v for _, v in lost[:5]]
@@ -113,19 +117,12 @@ def _fields(fact: Fact) -> dict[int, str]:
         return named
     found: dict[int, str] = {}
     for f in fields:
-        numbers = [_number(r[f]) for r in raws]
+        numbers = [number(r[f]) for r in raws]
         same = [j for j in range(len(rows[0])) if j not in found and None not in numbers and all(row[j] == v for row, v in zip(rows, numbers))]
         if len(same) == 1:
             found[same[0]] = f
     left, free = [f for f in fields if f not in found.values()], [j for j in range(len(rows[0])) if j not in found]
     return found | (dict(zip(free, left)) if len(left) == len(free) else {})
-
-
-def _number(text: Any) -> float | None:
-    try:
-        return float(text)
-    except (TypeError, ValueError):
-        return None
 
 
 def _told(fact: Fact, found: list[tuple[str, str, list[Any], Any]]) -> Finding:
