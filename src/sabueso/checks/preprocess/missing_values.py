@@ -15,7 +15,7 @@ from ...places import Place
 @check(stage="preprocess", severity="error", leads_to=("nonfinite-loss", "nonfinite-values"))
 def missing_values(
     *, fill_lost: list[Fact] | None = None, coerced: list[Fact] | None = None, crash: list[Fact] | None = None, table_used: list[Fact] | None = None,
-    broken_rows: list[Fact] | None = None, table_seen: list[Fact] | None = None,
+    broken_rows: list[Fact] | None = None, table_seen: list[Fact] | None = None, aligned_away: list[Fact] | None = None,
     least: float = 0.05,
 ) -> Iterator[Finding]:  # fmt: skip
     """Gaps that were to be filled stay, or gaps are made where there were values.
@@ -24,6 +24,7 @@ def missing_values(
     -------------
     A column is filled in place on a selection of a table (`table[c].fillna(m, inplace=True)`). The selection is a copy for that one statement
     (copy-on-write, the only way of pandas 3): the table keeps its gaps. Or texts that spell numbers or days become gaps by errors="coerce".
+    Or values without an index of their own are set into a filtered table that kept its old one: paired by label, some rows get another row's.
 
     Why it is bad
     -------------
@@ -77,6 +78,7 @@ def missing_values(
     given = [f for f in table_used or () if f.get("gaps") and (refused is None or f.order < refused.order)]
     if refused is not None and given and not lost:
         yield never_filled(given[-1], refused)
+    yield from (by_label(f) for f in aligned_away or ())
     for fact in coerced or ():
         if fact["lost"] >= least * fact["rows"] and fact["numbers"] > 0.8:
             yield forced(fact)
@@ -127,4 +129,19 @@ def forced(fact: Fact) -> Finding:
                   ("examples", fact["examples"], None)],
         remedy=f"{then[0].upper()}{then[1:]}, then convert with errors='raise'.",
         severity="warning", confidence=0.8, verified="fact",
+    )  # fmt: skip
+
+
+def by_label(fact: Fact) -> Finding:
+    """As many values as rows, paired by an index that means the place on one side only."""
+    n, gaps, moved, index = fact["rows"], fact["gaps"], fact["moved"], fact["index"]
+    then = f"{n} rows and {n} rows become {fact['result']}" if fact["how"] == "concat" else f"{gaps} of {n} rows get none and {moved} another row's"
+    return Finding(
+        says=f"The {fact['how']} pairs {fact['column']!r}, whose values are numbered from 0 on, by label with rows of which row {fact['first']} "
+             f"is numbered {index[0]}: {then}.",
+        place=fact.place.but(row=fact["rows_empty"]),
+        evidence=[("rows that get no value", gaps, 0), ("rows that get the value of another row", moved, 0), ("values, and rows", [n, n], None)],
+        remedy="Give the plain array (values.to_numpy()) or values with the table's own index (pd.Series(.., index=table.index)), or number the table anew "
+               "where it was filtered (reset_index(drop=True)).",
+        confidence=0.95, verified="fact", covers=("missing-rate-drift", "covariate-drift", "misaligned-labels", "not-learning", "rows-lost"),
     )  # fmt: skip
