@@ -115,7 +115,7 @@ def finding(training: Training, series: Series, activation: list[Fact], weights:
     file, line = built(model, layer) or (training.place.file, training.place.line)
     place = series.place.but(step=since, module=layer, tensor=None, file=file, line=line)
     if bias is not None and at_start and bias["mean"] < -1:
-        place = drawn_at(bias, place)
+        place = drawn_at(bias, place).but(tensor=bias["path"])
     when = "before the first step" if at_start else f"from step {since} on"
     says = f"{100 * np.median(series.values):.0f} % of the units of {layer} put out zero for every row {when}: {wrong.says}"
     remedy = f"let the bias of {layer} begin at 0" if at_start else "divide the learning rate by ten, or use LeakyReLU"
