@@ -15,8 +15,11 @@ def of(fact: Fact) -> Finding:
     """The finding of one `broken_rows`, by its kind."""
     says, remedy, more = {"rolled": _rolled, "permuted": _permuted, "unit": _unit, "sentinel": _sentinel, "stuck": _stuck}[fact["kind"]](fact)
     columns, rows = [*(fact["columns"] or [fact["labels"]]), *([fact["also"]] if fact.get("also") else [])], fact["row_numbers"]
-    evidence = [(FIT.format(fact["labels"]), fact["before"], fact["after"] if fact["after"] is not None else fact["elsewhere"]), *more,
-                ("rows concerned", fact["count"], 0)]  # fmt: skip
+    elsewhere = fact["after"] if fact["after"] is not None else fact.get("elsewhere")
+    first = (FIT.format(fact["labels"]), fact["before"], elsewhere)
+    if fact.get("spread"):
+        first = (f"spread of {columns[0]} as it is fed, beside that without the number", *map(shown, fact["spread"]))
+    evidence = [first, *more, ("rows concerned", fact["count"], 0)]
     return Finding(
         says=says, place=fact.place.but(stage="ingest", step=None, column=columns if len(columns) > 1 else columns[0], row=rows), evidence=evidence,
         remedy=remedy,

@@ -7,13 +7,16 @@ it is known by being an end of the column that stands there again and again, and
 from __future__ import annotations
 
 import os
+from typing import Any
 
 import numpy as np
 
-from . import breaks, files, marks, pairs, tabled, tables
+from . import breaks, files, marks, pairs, summarise, tabled, tables
 from .origin import names_in, user_frame
 from .recorder import Recorder
 
+MOST_ROWS = 500_000  # of a series
+FLAT = 5.0  # times the spread that a column has without the mark
 MOST_ARRAYS, MOST_CELLS = 20, 4_000_000  # of files that are looked at, and of one of them
 
 
@@ -48,6 +51,46 @@ def judge(recorder: Recorder, x: pairs.Held, labels: np.ndarray, y_name: str) ->
     told.pop("positions")
     where = {"file": source.file, "line": source.line} if source.line else {}
     recorder.fact("broken_rows", {**told, "labels": y_name, "of": n, "table": source.table, "row_numbers": source.rows}, **where)
+
+
+def series(recorder: Recorder, windows: np.ndarray) -> None:
+    """A batch of windows that are cut while they are fed: the series that they come from, in which a number stands for missing.
+
+    What is to be answered is not at hand for all rows. The mark does harm if it makes the column's spread what it is: the rest of it is scaled flat.
+    """
+    width = windows.shape[2]
+    if not recorder.wants("broken_rows") or width > breaks.MOST_WIDTH:
+        return
+    for held in list(pairs.at_hand(None)):
+        shape = getattr(held.thing, "shape", ())
+        if len(shape) != 2 or shape[1] != width or not pairs.LEAST <= shape[0] <= MOST_ROWS or not is_dense(held.thing):
+            continue
+        array = np.asarray(held.thing)
+        if not np.isin(windows[:, -1].astype(np.float64), array.astype(np.float64)).all():
+            continue
+        names = named(recorder, width)
+        columns = {names[j] if names else str(j): array[:, j].astype(np.float64) for j in range(width)}
+        for c, (end, read) in stands_for_missing(recorder, columns, bool(names)).items():
+            v, j = columns[c], list(columns).index(c)
+            if not (windows[:, :, j] == end).any() or read is None or not recorder.once("series_fed", read.table, read.name):
+                continue
+            spreads = [float(np.nanstd(v)), float(np.nanstd(v[v != end]))]
+            if spreads[1] * FLAT > spreads[0]:
+                continue
+            where = {"file": read.file, "line": read.line} if read.line else {}
+            told = {"kind": "sentinel", "columns": [read.name], "value": read.mark, "low": read.low, "high": read.high, "count": read.count, "of": len(v),
+                    "before": None, "after": None, "spread": spreads, "labels": "", "table": read.table, "row_numbers": read.rows, "given": end}  # fmt: skip
+            recorder.fact("broken_rows", told, **where)
+        return
+
+
+def is_dense(thing: Any) -> bool:
+    """Real numbers that NumPy sees without a copy or an error?"""
+    if summarise.library(thing) == "numpy":
+        return thing.dtype.kind in "fiu"
+    if summarise.library(thing) != "torch" or thing.device.type != "cpu" or str(thing.layout) != "torch.strided":
+        return False
+    return thing.dtype.is_floating_point and thing.element_size() > 2 and not thing.requires_grad
 
 
 def rows_of(recorder: Recorder, whole: tabled.Whole, positions: np.ndarray, label: str | None) -> tuple[str | None, list[int]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from ...capture import badlines, ordering, spelling, stored_scales, summarise, tables
+from ...capture import badlines, ordering, spelling, sqlite_joins, stored_scales, summarise, tables
 from ...capture.around import Patches
 from ...capture.recorder import Recorder, guarded
 
@@ -32,6 +32,8 @@ def _read(recorder: Recorder, how: str) -> Any:
         if how in ("read_csv", "read_table") and kwargs.get("on_bad_lines", "error") not in ("error", "warn") or kwargs.get("on_bad_lines") == "warn":
             badlines.look(recorder, origin, result, kwargs)
         ordering.look(recorder, result, name, "as read")
+        if how in ("read_sql", "read_sql_query"):
+            sqlite_joins.look(recorder, origin, args[1] if len(args) > 1 else kwargs.get("con"))
         stored_scales.of(recorder).met(result)
 
     return read

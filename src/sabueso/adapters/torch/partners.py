@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...capture import rejoined
+from ...capture import fed_tables, rejoined
 from .trace import is_plain, tensors_in
 from .watch import Watch
 
@@ -22,7 +22,7 @@ class Partners:
     def __init__(self, watch: Watch) -> None:
         self.watch, self.recorder = watch, watch.recorder
         self.inputs: Any = None
-        self.tries = 0
+        self.tries = self.windows = 0
 
     @property
     def waits(self) -> bool:
@@ -49,6 +49,9 @@ class Partners:
 
     def look(self, inputs: Any, target: Any) -> None:
         """Look for the arrays that the batch was cut from."""
+        if inputs.dim() == 3 and inputs.element_size() > 2 and self.windows < TRIES:
+            self.windows += 1
+            fed_tables.series(self.recorder, inputs.numpy())
         if not is_plain(target) or target.requires_grad or target.numel() != inputs.shape[0] or 2 in (target.element_size(), inputs.element_size()):
             return
         self.tries += 1
