@@ -124,6 +124,21 @@ def wrapped_weights(fact: Fact) -> Finding:
     )  # fmt: skip
 
 
+def went_round(fact: Fact) -> Finding:
+    """A difference below zero in a type that has no sign, of a fact `unsigned_difference`."""
+    (a, b), (high, low, out) = fact["names"], fact["example"]
+    wide = "int16" if fact["dtype"] == "uint8" else "int32" if fact["dtype"] == "uint16" else "int64"
+    return Finding(
+        says=f"{a} - {b} is reckoned in {fact['dtype']}, which has no sign: {fact['share']:.0%} of the differences lie below zero and come out near the top "
+             f"({high} - {low} is {out}).",
+        place=fact.place.but(tensor=a, stage="preprocess"), stage="preprocess",
+        evidence=[("share of the differences that go round the end", fact["share"], 0), (f"{high} - {low} in {fact['dtype']}", out, high - low),
+                  ("elements, and their shape", [fact["of"], fact["shape"]], None)],
+        remedy=f"Give both a sign before they are subtracted: {a}.astype(np.{wide}) - {b}.astype(np.{wide}).",
+        confidence=0.95, verified="fact", covers=("unscaled-input",),
+    )  # fmt: skip
+
+
 def served_otherwise(fact: Fact) -> Finding | None:
     """Rows that a service prepares otherwise than the program does itself, of a fact `fed_twice`."""
     column = next((c for c in fact["columns"] if c["kind"] in BETWEEN), None)

@@ -179,6 +179,7 @@ VOCABULARY: dict[str, Term] = {
     "hand_metric": Term("fact", "", "means, made by hand at one line, of vectors with the rows of a model's last answer: values, sizes", "numpy"),
     "fed_twice": Term("fact", "", "rows that a model was given at two lines, alike but for a column: what lies between (wrapped, turned, recoded)", "sklearn"),
     "inputs": Term("fact", "", "rows that one line gave a model beside those of its fit: columns that stand out, order, answers, truth, requests", "sklearn"),
+    "unsigned_difference": Term("fact", "", "a difference of two arrays of small whole numbers without a sign: dtype, share that went round, names", "numpy"),
     "integers_wrapped": Term("fact", "", "stored small integers, multiples of weights of which some went round the end: found (array, weights, count, meant)"),
     "labels_compared": Term("fact", "", "two vectors of labels whose equal rows were averaged and are few: names, confusion counts, clusters"),
     "label_codes": Term("fact", "", "classes numbered in one order at the fit and in another elsewhere: numbered, stored, moved, how (encoded, stored)"),

@@ -1,4 +1,4 @@
-"""Labels beside features: looked at once, when the first optimizer of torch is about to take its first step."""
+"""Labels beside features, and what was subtracted: looked at once, when the first optimizer of torch is about to take its first step."""
 
 from __future__ import annotations
 
@@ -17,9 +17,14 @@ def install(recorder: Recorder) -> Callable[[], None]:
     """A hook on all optimizers that does nothing after the first step (a hook may not take itself out while hooks run)."""
     content.install(recorder)
     register = getattr(sys.modules.get("torch.optim.optimizer"), "register_optimizer_step_pre_hook", None)
-    if register is None or not recorder.wants("label_agreement"):
+    if register is None or not recorder.wants("label_agreement", "unsigned_difference"):
         return lambda: None
-    look = guarded("beside", recorder)(lambda: pairs.look(recorder))
+
+    @guarded("beside", recorder)
+    def look() -> None:
+        pairs.look(recorder)
+        if "unsigned" in recorder.shared:
+            recorder.shared["unsigned"].fitted()
 
     waits = [True]
 

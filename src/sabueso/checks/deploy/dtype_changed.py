@@ -10,16 +10,16 @@ from ...catalogue import check
 from ...derivation import number
 from ...events import Fact
 from ...findings import Finding
-from ...skews import wrapped_number, wrapped_weights
+from ...skews import went_round, wrapped_number, wrapped_weights
 
 
 @check(
-    stage="deploy", severity="error", instead=("tables_apart",),
+    stage="deploy", severity="error", instead=("tables_apart", "unsigned_difference"),
     leads_to=("covariate-drift", "preprocess-skew", "unseen-category", "new-category", "label-drift", "unit-change"),
 )  # fmt: skip
 def dtype_changed(
     inputs: list[Fact] = None, remembered: list[Fact] = None, fed_twice: list[Fact] = None, integers_wrapped: list[Fact] = None,
-    *, tables_apart: list[Fact] | None = None, least: int = 8,
+    *, tables_apart: list[Fact] | None = None, unsigned_difference: list[Fact] | None = None, least: int = 8,
 ) -> Iterator[Finding]:  # fmt: skip
     """A value changes its type, and its meaning with it, on the way to the model.
 
@@ -35,6 +35,7 @@ def dtype_changed(
     --------
     Of a request: fields of one name with different texts that reach the model as one number, or numbers that lose their fraction. Of rows given
     twice: a column off by multiples of 2**16 (or 8, 32). Of stored integers: rounded multiples of weights, once some are put back by 2**8 (or 16).
+    Of pictures: differences of two arrays without a sign that lie below zero, and come out near the top of the type.
     Of tables: text at fit that comes as numbers (or the other way) and matches nothing.
 
     Remedy
@@ -81,6 +82,7 @@ def dtype_changed(
     """
     yield from (wrapped_weights(fact) for fact in integers_wrapped or [])
     yield from (f for fact in fed_twice or [] if (f := wrapped_number(fact)) is not None)
+    yield from (went_round(fact) for fact in unsigned_difference or [])
     yield from comparisons.types(tables_apart or ())
     yield from (stored_models.kind(fact, c) for fact in remembered or [] for c in fact["columns"] if c["kind"] == "type")
     for fact in inputs or []:
