@@ -172,6 +172,18 @@ def decay(change: Change) -> None:
     assert torch.equal(before, net[0].weight) and optimizer.param_groups[0]["weight_decay"] == 5.0
 
 
+def master(change: Change) -> None:
+    net, optimizer = trained(change)
+    net.bfloat16()
+    with torch.no_grad():
+        net[0].weight.fill_(1.0)
+    for _ in range(100):  # each step is a hundredth of the spacing below 1
+        net[0].weight.grad = torch.full_like(net[0].weight, 4e-4)
+        optimizer.step()
+    assert net[0].weight.dtype == torch.bfloat16 and net[0].weight.grad.dtype == torch.bfloat16
+    assert float(net[0].weight.max()) < 1.0
+
+
 def everything(change: Change) -> None:
     net = nn.Sequential(nn.Linear(3, 8), nn.Linear(8, 3))
     net[1].requires_grad_(False)
@@ -379,6 +391,7 @@ def column(change: Change) -> None:
 
 DOES: dict[str, Callable[[Change], None]] = {
     **{n: rate for n in INTERVENTIONS if n.startswith("learning rate")}, "gradients clipped": clip, "gradients cleared": clear, "step inserted": step,
+    "master weights": master,
     "weight decay 0": decay, "all parameters trained": everything, "inputs standardised": standard, "inputs made finite": finite, "training mode": train_mode,
     "evaluation mode": eval_mode, "layers initialised anew": anew, "activation inserted": bend, "loss given what it takes": right, "argument kept off the edge": off, "target reshaped": reshape,
     "such labels left out": labels, "softmax over the classes": classes, "rows shuffled": shuffle, "workers 0": workers, "seeds set": seeds,

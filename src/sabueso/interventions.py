@@ -39,6 +39,7 @@ ALL = (
     Intervention("schedule left out", "each optimizer keeps the rate that it began with", FAR),
     Intervention("gradients clipped", "gradients are clipped to a norm of 1 before each step", GAIN),
     Intervention("gradients cleared", "gradients are cleared after each step", GAIN),
+    Intervention("master weights", "weights in half precision have a master in float32 each, on which the optimizer steps", GAIN),
     Intervention("step inserted", "the optimizer takes a step after each backward", GAIN),
     Intervention("weight decay 0", "no optimizer decays weights", FAR),
     Intervention("all parameters trained", "every parameter of the model is trained by its optimizer", FAR),

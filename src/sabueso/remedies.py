@@ -58,3 +58,32 @@ GIVEN_RIGHT: dict[str, Callable[[Any], Any]] = {
     "binary_cross_entropy_with_logits": lambda x: x.logit(1e-6) if unit(x) else x,
     "binary_cross_entropy": lambda x: x if unit(x) else x.sigmoid(),
 }
+
+
+class Masters:
+    """Each weight in half precision with a master in float32, on which the optimizer steps."""
+
+    def __init__(self) -> None:
+        self.held: dict[int, Any] = {}
+        self.swapped: list[tuple[Any, Any]] = []
+
+    def before(self, optimizer: Any) -> int:
+        """Masters take the place of the weights for the time of a step; how many."""
+        for p in [p for g in optimizer.param_groups for p in g["params"] if p.grad is not None and p.is_floating_point() and p.element_size() == 2]:
+            master, grad, half = self.held.get(id(p)), p.grad, p.dtype
+            if master is None or not bool((master.to(half) == p.data).all()):
+                master = p.data.float()
+            p.grad = None
+            p.data = master
+            p.grad = grad.float()
+            self.swapped.append((p, half))
+        return len(self.swapped)
+
+    def after(self) -> None:
+        """The weights are their masters, rounded."""
+        for p, half in self.swapped:
+            master, grad = p.data, p.grad
+            p.grad = None
+            self.held[id(p)], p.data = master, master.to(half)
+            p.grad = grad.to(half) if grad is not None else None
+        self.swapped = []

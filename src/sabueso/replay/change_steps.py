@@ -6,6 +6,8 @@ import os
 import sys
 from typing import Any
 
+from ..remedies import Masters
+
 
 def hooks(torch: Any) -> Any:
     """The module that holds the hooks of all optimizers."""
@@ -155,7 +157,20 @@ def held_all(change: Any, torch: Any) -> None:
     hooks(torch).register_optimizer_step_pre_hook(before)
 
 
+def mastered(change: Any, torch: Any) -> None:
+    """Steps on masters in float32 of what lies in half precision."""
+    kept: dict[int, Masters] = {}
+
+    def before(optimizer: Any, args: Any, kwargs: Any) -> None:
+        if kept.setdefault(id(optimizer), Masters()).before(optimizer):
+            change.applied()
+
+    hooks(torch).register_optimizer_step_pre_hook(before)
+    hooks(torch).register_optimizer_step_post_hook(lambda optimizer, args, kwargs: kept[id(optimizer)].after())
+
+
 CHANGES = {
+    "master weights": mastered,
     "gradients clipped": clipped,
     "gradients cleared": cleared,
     "step inserted": stepped,

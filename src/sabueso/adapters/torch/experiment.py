@@ -27,6 +27,8 @@ MOST_BYTES = 24_000_000  # of a model, and of the kept batches
 FIRST = 5  # losses that the beginning is told by
 BATCHES = 4
 STEPS, LEAST = 20, 4
+LONG, LOST = 200, 0.5  # steps where half precision swallows that share of what the weights are to move
+MASTERS = "master weights"
 SECONDS, SHARE = 2.0, 0.05  # at most the larger of the two: seconds, share of the run; of this thread, so that a busy machine decides nothing
 FAITHFUL = 0.1  # how far the second loss of the replay may lie from the program's own (a device draws anew)
 FELL = 0.7  # a loss that ended below this share of where it began needs no experiment
@@ -98,7 +100,9 @@ class Experiment:
             self.clears = not any(p.grad is not None and bool(p.grad.any()) for p in self.root.parameters())
         call, (inputs, output) = self.calls[0], self.given
         made, prediction, target = call.made.ref(), call.prediction, call.target
-        same = prediction.data_ptr() == output.data_ptr() and prediction.numel() == output.numel() and prediction.is_contiguous() and output.is_contiguous()
+        widened = output.element_size() == 2 and prediction.element_size() > 2  # half precision, made into more before the loss
+        same = prediction.numel() == output.numel() and prediction.is_contiguous() and output.is_contiguous()
+        same = same and (bool((prediction.view(-1) == output.view(-1)).all()) if widened else prediction.data_ptr() == output.data_ptr())
         fits = made is not None and made.numel() == 1 and float(made.detach()) == value and not call.value["weights"] and call.value["reduction"] == "mean"
         given = tensors_in(inputs)
         if not (same and fits and is_plain(target) and all(is_plain(t) for t in given)):
@@ -110,7 +114,8 @@ class Experiment:
             return
         settings = {k: v for k in ("label_smoothing", "ignore_index", "beta", "delta") if (v := call.value.get(k)) is not None}
         args = copied(inputs)
-        self.kept.append(Kept(args, self.state, call.function, tuple(prediction.shape), target.detach().clone(), settings, value))
+        self.kept.append(Kept(args, self.state, call.function, tuple(prediction.shape), target.detach().clone(), settings, value,
+                              prediction.dtype if widened else None))  # fmt: skip
 
     def before_step(self, optimizer: Any) -> None:
         """Before the very first step: copy model and optimizer together."""
@@ -138,24 +143,30 @@ class Experiment:
             return
         last = self.watch.parts["steps"].recent
         end, begin = sum(last) / len(last), self.first[0]
-        if math.isfinite(end) and end < FELL * begin:
+        fell, rounding = math.isfinite(end) and end < FELL * begin, self.watch.parts.get("rounding")
+        rounded = rounding is not None and rounding.most_lost() >= LOST
+        if fell and not rounded:
             return
-        until = time.thread_time() + max(SECONDS, SHARE * (time.thread_time() - self.began))
         streams = Streams()
         state = streams.snapshot()
         try:
             with torch.enable_grad(), contextlib.redirect_stdout(io.StringIO()):  # what the model prints was printed when it was the program's
-                self.compare(until)
+                if rounded:
+                    self.compare({MASTERS: TRIALS[MASTERS]}, LONG)
+                if not fell:
+                    self.compare({k: v for k, v in TRIALS.items() if k != MASTERS}, STEPS)
         finally:
             streams.restore(state)
 
-    def compare(self, until: float) -> None:
+    def compare(self, trials: dict[str, Any], most: int) -> None:
         """As it was, then with each change; told only where the first repeats what the program did."""
-        was = Steps(self.copy, self.kept, self.clears).taken(STEPS, lambda step: late(step, until))  # type: ignore[arg-type]
+        began = time.thread_time()
+        until = began + max(SECONDS, SHARE * (began - self.began))
+        was = Steps(self.copy, self.kept, self.clears).taken(most, lambda step: late(step, until if most == STEPS else (began + until) / 2))  # type: ignore[arg-type]
         if not close(was["second"], self.kept[1].loss):
             return
         rate = self.settings.get("lr")
-        for change, apply in TRIALS.items():
+        for change, apply in trials.items():
             steps = Steps(self.copy, self.kept, self.clears) if time.thread_time() < until else None  # type: ignore[arg-type]
             if steps is None or change.startswith("learning rate") and not isinstance(rate, (int, float)) or not apply(steps):
                 continue

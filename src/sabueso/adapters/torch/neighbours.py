@@ -39,7 +39,7 @@ class Neighbours:
         """What the model was given."""
         first = next(iter(tensors_in(inputs)), None)
         fits = first is not None and is_plain(first) and not first.requires_grad and first.dim() > 1 and first.is_floating_point()
-        fits = fits and first.numel() <= MOST_WIDTH * max(1, first.shape[0]) and first.element_size() >= 4
+        fits = fits and first.numel() <= MOST_WIDTH * max(1, first.shape[0]) and first.element_size() >= 2
         self.inputs = first.detach() if fits and self.inputs is None else None
 
     def loss_call(self, call: Any) -> None:
@@ -58,7 +58,7 @@ class Neighbours:
         if not self.function:
             self.function, self.line, self.step = call.function, line, self.watch.step
         step = max(1, rows // MOST_ROWS)
-        given, wanted = inputs[::step].reshape(-1, inputs[0].numel()).numpy(), target.detach()[::step].reshape(len(inputs[::step]), -1).numpy()
+        given, wanted = wide(inputs[::step]).reshape(-1, inputs[0].numel()).numpy(), target.detach()[::step].reshape(len(inputs[::step]), -1).numpy()
         for x, y in zip(given[:MOST_ROWS], wanted[:MOST_ROWS], strict=False):
             self.rows.setdefault(x.tobytes(), (x.copy(), y.astype(np.float64)))
 
@@ -87,6 +87,11 @@ class Neighbours:
         if share is not None:
             value = {"function": self.function, "rows": len(x), "width": x.shape[1], "share": share, "neighbours": NEAR}
             self.recorder.fact("learnable", value, stage="train", step=self.step, **(self.line.place if self.line else {}))
+
+
+def wide(tensor: Any) -> Any:
+    """NumPy has no bfloat16."""
+    return tensor.float() if tensor.element_size() == 2 else tensor
 
 
 def of_classes(y: np.ndarray, near: np.ndarray) -> float | None:

@@ -32,6 +32,7 @@ class Rounding:
     def __init__(self, watch: Watch) -> None:
         self.watch, self.recorder = watch, watch.recorder
         self.series: dict[tuple[int, int], tuple[int | None, ...]] = {}
+        self.lost: list[float] = []  # of sampled steps: share of all elements with a gradient that were left as they were
         self.asked: dict[str, Line | None] = {}  # by how: the first line that asked for half precision
 
     # ---- who asked for it
@@ -50,16 +51,24 @@ class Rounding:
 
     def step(self, held: Any, tensors: list[Any], before: list[Any], grads: np.ndarray) -> None:
         """The tensors of an optimizer after a step; `before` holds (some of) their elements from before it."""
-        float16, pairs = "autocast" in self.asked, []
+        float16, pairs, shares = "autocast" in self.asked, [], []
         for i, tensor in enumerate(tensors):
             lost = lost_share(tensor, before[i]) if tensor.dtype in HALVES else None
+            if lost is not None:
+                shares.append((lost, tensor.numel()))
             made_half = tensor.dtype == torch.float16 or float16 and tensor.dtype == torch.float32
             gone = gone_share(tensor.grad) if made_half and max(-grads[i, LOW], grads[i, HIGH]) < NORMAL else None
             if lost is not None or gone is not None:
                 pairs += [(n, v) for n, v in zip(self.numbers(held, i, tensor), (lost, gone), strict=True) if n is not None and v is not None]
+        if shares:
+            self.lost.append(sum(v * n for v, n in shares) / sum(n for _, n in shares))
         if pairs:
             self.recorder.points(self.watch.step, pairs)
             self.tell(tensors)
+
+    def most_lost(self) -> float:
+        """The share that is lost in the median sampled step; 0 where nothing lies in half precision."""
+        return sorted(self.lost)[len(self.lost) // 2] if self.lost else 0.0
 
     def numbers(self, held: Any, index: int, tensor: Any) -> tuple[int | None, ...]:
         """The series of one tensor."""

@@ -11,7 +11,7 @@ import torch
 from torch.nn import functional
 
 from ...interventions import factor
-from ...remedies import GIVEN_RIGHT, OF_NUMBERS, moments, renewed, spread, standardised
+from ...remedies import GIVEN_RIGHT, OF_NUMBERS, Masters, moments, renewed, spread, standardised
 from .trace import tensors_in
 
 FAR = 10.0  # a deviation or a mean beyond is no standard scale
@@ -20,8 +20,8 @@ FAR = 10.0  # a deviation or a mean beyond is no standard scale
 class Kept:
     """One step: what the model was given and the state of torch's stream then, and the loss function with its target."""
 
-    def __init__(self, args: Any, state: Any, function: str, shape: Any, target: Any, settings: dict[str, Any], loss: float) -> None:
-        self.args, self.state, self.loss = args, state, loss
+    def __init__(self, args: Any, state: Any, function: str, shape: Any, target: Any, settings: dict[str, Any], loss: float, dtype: Any = None) -> None:
+        self.args, self.state, self.loss, self.dtype = args, state, loss, dtype  # dtype: what the answers are made into before the loss
         self.function, self.shape, self.target, self.settings = function, shape, target, settings
 
 
@@ -58,7 +58,8 @@ class Steps:
         if kept.state is not None:
             torch.set_rng_state(kept.state)  # the same is dropped out
         out = self.model(*with_first(kept.args, self.given))
-        prediction = self.prediction(kept.function, next(iter(tensors_in(out))).reshape(kept.shape))
+        answer = next(iter(tensors_in(out))).reshape(kept.shape)
+        prediction = self.prediction(kept.function, answer if kept.dtype is None else answer.to(kept.dtype))
         return getattr(functional, kept.function)(prediction, self.target(kept.target), **kept.settings)
 
 
@@ -108,6 +109,17 @@ def cleared(steps: Steps) -> bool:
     return changes
 
 
+def mastered(steps: Steps) -> bool:
+    masters = Masters()
+
+    def before(optimizer: Any, args: Any, kwargs: Any) -> None:
+        masters.before(optimizer)
+
+    steps.optimizer.register_step_pre_hook(before)
+    steps.optimizer.register_step_post_hook(lambda optimizer, args, kwargs: masters.after())
+    return any(p.element_size() == 2 and p.is_floating_point() for p in steps.model.parameters())
+
+
 def scaled_inputs(steps: Steps) -> bool:
     first = [next(iter(tensors_in(k.args)), None) for k in steps.kept]
     if any(t is None or not t.is_floating_point() or t.dim() != 2 for t in first):
@@ -149,5 +161,5 @@ TRIALS: dict[str, Callable[[Steps], bool]] = {
     "learning rate / 10": rated("learning rate / 10"), "learning rate / 100": rated("learning rate / 100"), "gradients clipped": clipped,
     "inputs standardised": scaled_inputs, "targets standardised": scaled_targets, "gradients cleared": cleared, "training mode": training,
     "loss given what it takes": given_right, "layers initialised anew": renewed_layers, "learning rate * 10": rated("learning rate * 10"),
-    "learning rate * 100": rated("learning rate * 100"),
+    "learning rate * 100": rated("learning rate * 100"), "master weights": mastered,
 }  # fmt: skip

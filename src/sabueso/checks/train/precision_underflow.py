@@ -9,13 +9,18 @@ import numpy as np
 from ...catalogue import check
 from ...events import Fact, Series
 from ...findings import Finding
+from ...interventions import helped, proof
 from ...learning import Harm, Training, behind, hardly, harm, matrices, trainings, within
 
 
-@check(stage="train", severity="error", leads_to=("not-learning", "learning-rate-too-low", "vanishing-gradient", "underfitting", "dead-units"))
+@check(
+    stage="train", severity="error", leads_to=("not-learning", "learning-rate-too-low", "vanishing-gradient", "underfitting", "dead-units"),
+    interventions=("master weights",),
+)  # fmt: skip
 def precision_underflow(
     half_precision: list[Fact], train_loss: list[Series], initial_weights: list[Fact], gradients_underflown: list[Series] = None,
-    updates_lost: list[Series] = None, targets: list[Fact] = None, learnable: list[Fact] = None, *, gone: float = 0.5, lost: float = 0.9, least: int = 3,
+    updates_lost: list[Series] = None, targets: list[Fact] = None, learnable: list[Fact] = None, experiment: list[Fact] = None, *,
+    gone: float = 0.5, lost: float = 0.9, half: float = 0.5, clear: float = 0.75, least: int = 3,
 ) -> Iterator[Finding]:  # fmt: skip
     """Numbers are too small for half precision: gradients come out as zero, or steps leave the weights as they were.
 
@@ -32,7 +37,8 @@ def precision_underflow(
     --------
     Gradients: over half of the weights' elements are zero, and all the others lie among float16's smallest numbers. Steps: nine
     of ten elements that have a gradient come out of the step unchanged. Either in three sampled steps of a training that is hardly better than
-    the best constant, or far behind what its nearest rows tell. (Shares: our own. Seen: 1.0 and 0.99 in
+    the best constant, or far behind what its nearest rows tell; or half of the elements, where its first steps, again on a copy, also come
+    further with masters of the weights in float32; or of one of which that copy ends at three quarters of the loss. (Shares: our own. Seen: 1.0 and 0.99 in
     trainings that stood still, but 0.7 to 0.96 of the steps lost in bfloat16 weights that went on learning: hence the loss must show it too.)
 
     Remedy
@@ -82,19 +88,24 @@ def precision_underflow(
     for training in trainings(train_loss, targets or [], initial_weights):
         began = next((f for f in initial_weights if f["optimizer"] == training.optimizer), None)
         wrong = hardly(training) or behind(training, learnable or [], 0.3) or harm(training) or flat(training)
-        if began is None or wrong is None:
+        tried = helped(experiment, "master weights") if training.steps[0] == 0 else None
+        further = tried is not None and tried["after"] < clear * tried["before"]
+        if began is None or wrong is None and not further:
             continue
         zeros, same = (share(s or [], training, began, least) for s in (gradients_underflown, updates_lost))
+        late = tried is not None and (wrong or behind(training, learnable or [], 0.1)) is not None
+        if wrong is None:
+            zeros, wrong = None, slower(tried)
         for value, most, what, says, remedy in (
             (zeros, gone, "zeros in the gradients of the weights; what is not zero is below 6e-5", UNDERFLOWN, SCALE),
-            (same, lost, "elements with a gradient that a step leaves as they were", ROUNDED, MASTER),
+            (same, half if late else lost, "elements with a gradient that a step leaves as they were", ROUNDED, MASTER),
         ):
             if value is not None and value >= most:
                 at = half_precision[0].place
                 place = (at if at.line else training.place).but(stage="train", step=int(training.steps[0]) + 1)
                 evidence = [(what, round(value, 3), "0.1 or less"), *wrong.evidence]
                 kinds = " and ".join(half_precision[0]["dtypes"]) if half_precision[0]["how"] == "module" else "float16"
-                yield Finding(f"{says.format(kinds)}: {wrong.says}", place, evidence, remedy, confidence=0.92)
+                yield Finding(f"{says.format(kinds)}: {wrong.says}", place, evidence, remedy, confidence=0.92, verified=proof(tried))
                 return
 
 
@@ -102,6 +113,13 @@ UNDERFLOWN = "gradients are smaller than {} can hold and become zero"
 ROUNDED = "the steps are smaller than the spacing of {} around the weights, so that the weights stay as they are"
 SCALE = "scale the loss by torch.amp.GradScaler (scale, step, update), or use dtype=torch.bfloat16"
 MASTER = "keep the weights in float32 and compute in half precision by torch.autocast alone"
+
+
+def slower(tried: Fact) -> Harm:
+    """A training that comes further once the weights have masters in float32."""
+    says = f"the same {tried['steps']} steps on a copy end at {tried['before']:.4g} as they were, and at {tried['after']:.4g} with masters of them in float32"
+    evidence = ((f"loss after {tried['steps']} steps on a copy, as they were", tried["before"], f"{tried['after']:.4g}, with masters in float32"),)
+    return Harm("slower", 0, says, evidence)
 
 
 def flat(training: Training) -> Harm | None:
