@@ -41,6 +41,7 @@ WAKES = {
     "xgboost_calls": ("xgboost",),
     "xgboost_rows": ("xgboost",),
     "lightgbm_rows": ("lightgbm",),
+    "keras_flow": ("keras.src.backend.torch.trainer", "keras.src.backend.tensorflow.trainer", "keras.src.backend.jax.trainer"),
     "keras_rows": ("keras.src.backend.torch.trainer", "keras.src.backend.tensorflow.trainer", "keras.src.backend.jax.trainer"),
     "splits": ("sklearn.model_selection._split",),
     "folds": ("sklearn.model_selection._validation",),

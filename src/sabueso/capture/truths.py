@@ -8,9 +8,12 @@ from typing import Any
 import numpy as np
 
 from .columns import ROWS, Reference, split
+from .naming import tables_at_hand
 from .scores import auc
+from .summarise import columns_of, height, library, numeric_columns, values
 
 MOST = 50_000
+TRIES = 3  # calls whose labels are looked for in the tables at hand
 CLEAR = 4.8  # standard errors: errors are heavy-tailed, and a change of a part of the rows is weak
 FEWEST = 30  # rows on either side of a learnt range
 BINS = 6  # of a column when asked how much of the error it explains
@@ -22,11 +25,14 @@ class Truth:
 
     parts: dict[int, tuple[np.ndarray, np.ndarray, str]] = field(default_factory=dict)
     rows: int = 0
+    column: str | None = None  # of a table at hand that holds it
 
     def add(self, start: int, true: np.ndarray, answered: np.ndarray, method: str) -> None:
         """One call's rows."""
         if start in self.parts or self.rows > MOST or len(true) != len(answered):
             return
+        if self.column is None and len(self.parts) < TRIES:
+            self.column = column_of(np.asarray(true))
         self.parts[start] = (np.array(true), np.array(answered), method)
         self.rows += len(true)
 
@@ -41,8 +47,13 @@ class Truth:
         if error is None:
             return {"rows": len(true)}
         miss, signed = error
+        found_at = rows[at] if len(rows) > at.max() else at
         told: dict[str, Any] = {"rows": len(true), "calls": len(order), "error": float(miss.mean()), "kind": "number" if signed is not None else "label"}
-        told |= _base(true, answered, signed, target)
+        told |= _base(true, answered, signed, target) | {"column": self.column}
+        since = split(true.astype(float), told["fit_mean"]) if "fit_mean" in told else None
+        if since is not None:
+            since = _at_a_call(since, np.cumsum([len(self.parts[s][0]) for s in order]), len(true))
+            told["since"] = {"before": since[2], "after": since[3], "rows": found_at[since[0] : since[1]][:ROWS].tolist()}
         if signed is not None and columns and len(columns[0]) > at.max():
             told["beyond"] = _beyond(columns, learnt, at, miss, signed)
         rank = _mid_rank(miss) if signed is not None else miss
@@ -76,6 +87,29 @@ class Truth:
             new = np.isin(columns[c["index"]][at].astype(str), list(map(str, c["new"])))
             if new.any() and not new.all():
                 c["missed"] = [float(error[0][new].mean()), float(error[0][~new].mean())]
+
+
+def _at_a_call(since: tuple[int, int, float, float], ends: np.ndarray, n: int) -> tuple[int, int, float, float]:
+    """A break a few rows beside the beginning of a call's rows is there: what comes in parts changes between them."""
+    inner = since[0] or since[1]
+    near = int(ends[np.argmin(np.abs(ends - inner))])
+    if abs(near - inner) > 0.1 * n / len(ends) or near in (0, n):
+        return since
+    return (near, *since[1:]) if since[0] else (0, near, *since[2:])
+
+
+def column_of(true: np.ndarray) -> str | None:
+    """The column of a table at hand, of as many rows, that holds these labels; None where they are constant."""
+    if true.ndim != 1 or true.dtype.kind not in "iufb" or len(true) > MOST or len(true) < 2 or (true == true[0]).all():
+        return None
+    for table in tables_at_hand():
+        if height(table) == len(true):
+            plain = numeric_columns(table) if library(table) == "pandas" else None
+            for j, name in reversed(list(enumerate(columns_of(table)))):
+                column = plain[j] if plain is not None else values(table[name])
+                if column.dtype.kind in "iufb" and np.array_equal(column, true):
+                    return name
+    return None
 
 
 def _error(true: np.ndarray, answered: np.ndarray) -> tuple[np.ndarray, np.ndarray | None] | None:

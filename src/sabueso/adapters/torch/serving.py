@@ -28,9 +28,14 @@ class Serving:
 
     # ---- rows
 
+    def whole(self, root: Any) -> bool:
+        """Are its fit and its answers told as a whole already, as those of Keras are?"""
+        model = self.flow.model(root, make=False)
+        return model is not None and bool(model.columns) and not model.batches
+
     def trained(self, root: Any, inputs: Any, outputs: Any) -> None:
         """A sampled training step's batch."""
-        rows = table_in(inputs)
+        rows = table_in(inputs) if not self.whole(root) else None
         if rows is not None and not any(torch.is_tensor(x) and x.requires_grad for x in tensors_in(inputs)):  # no data, but what another net makes of them
             self.flow.batch(root, rows)
 
@@ -39,7 +44,7 @@ class Serving:
         if self.asked and self.ran is None:
             device = next((p.device.type for p in root.parameters()), "cpu")
             self.ran = {"device": device, "model": type(root).__name__}
-        rows = table_in(inputs)
+        rows = table_in(inputs) if not self.whole(root) else None
         if rows is None or not torch.is_tensor(outputs) or not is_plain(outputs):
             return
         at = self.flow.fed(root, "forward", rows)

@@ -53,6 +53,8 @@ class Sources:
         if name not in APPLIES and name not in CONVOLVES or self.watch.evaluating or len(args) < 2 or not all(map(torch.is_tensor, args[:2])):
             return
         made, weight = self.trace.of(args[0]), args[1]
+        if weight.requires_grad and weight.is_leaf and args[0].requires_grad and made is not None and self.trace.stack:
+            self.beside_embeddings(args[0], made)
         if not weight.requires_grad or not weight.is_leaf or args[0].requires_grad or made is not None and made.lost:
             return
         if not self.trace.stack:
@@ -61,6 +63,14 @@ class Sources:
             root = self.modules.root_of(self.trace.stack[0]) or self.trace.stack[0]
             if self.given(args[0], id(root), self.modules.label(root)) is False:
                 self.scaled.add(id(root))
+
+    def beside_embeddings(self, given: Any, made: Any) -> None:
+        """What the first layer is given where learnt rows of a table stand beside the columns: is it of a usual scale?"""
+        root = self.modules.root_of(self.trace.stack[0]) or self.trace.stack[0]
+        if id(root) in self.scaled or not is_plain(given) or given.dim() < 2 or not given.numel():
+            return
+        if not any(m.op in APPLIES or m.op in CONVOLVES for m in made.ancestors(60)) and not odd(given.detach()[:2048].double()):
+            self.scaled.add(id(root))
 
     def given(self, given: Any, key: int, label: str | None) -> bool | None:
         """What a model was given, told where its scale is odd; was it? None where that can't be said."""
@@ -72,11 +82,9 @@ class Sources:
         if not bool(torch.isfinite(x).all()):
             return None
         columns = x.reshape(len(x), -1)
-        spread, level = float(x.std(correction=0)), float(columns.pow(2).mean(1).quantile(USUAL).sqrt())
-        peaks = columns.abs().amax(0)
-        odd = spread < NARROW or level > WIDE or float(peaks.max()) > WIDE
-        if not odd:
+        if not odd(x):
             return False
+        spread, level = scale_of(x)
         self.told[key] = self.told.get(key, 0) + 1
         line = here()
         value: dict[str, Any] = {
@@ -178,6 +186,17 @@ def shape_of(values: np.ndarray) -> np.ndarray | None:
     quantiles = np.quantile(values, GRID)
     spread = quantiles[-1] - quantiles[0]
     return (quantiles - quantiles.mean()) / spread if spread > 0 else None
+
+
+def scale_of(x: Any) -> tuple[float, float]:
+    """Spread and level of a table: the root mean square that most of its rows stay below."""
+    return float(x.std(correction=0)), float(x.reshape(len(x), -1).pow(2).mean(1).quantile(USUAL).sqrt())
+
+
+def odd(x: Any) -> bool:
+    """Is its scale far from what initialisers are made for?"""
+    spread, level = scale_of(x)
+    return spread < NARROW or level > WIDE or float(x.abs().max()) > WIDE
 
 
 def as_array(value: Any) -> np.ndarray | None:

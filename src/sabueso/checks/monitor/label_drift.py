@@ -79,10 +79,12 @@ def label_drift(inputs: list[Fact], *, tables_apart: list[Fact] | None = None, e
             continue
         if any(moved_by(c, s).effect >= 0.3 for c in fact["columns"] if c["kind"] == "number" and "cur_counts" in c for s in segments(c)):
             continue
+        since = truth.get("since") or {"rows": None}
+        start = f" from row {since['rows'][0]} on, {shown(since['after'])} after {shown(since['before'])} before," if since["rows"] else ""
         yield Finding(
-            says=f"the labels average {shown(truth['true_mean'])} here and {shown(truth['fit_mean'])} where {fact['model']} learnt; its scores average "
+            says=f"the labels average {shown(truth['true_mean'])} here{start} and {shown(truth['fit_mean'])} where {fact['model']} learnt; its scores average "
             f"{shown(truth['answer_mean'])} still",
-            place=fact.place.but(tensor="y", stage="monitor"),
+            place=fact.place.but(tensor="y", column=truth.get("column"), row=since["rows"], stage="monitor"),
             evidence=[("mean of the labels at fit", shown(truth["fit_mean"]), None),
                       ("mean of the labels here", shown(truth["true_mean"]), shown(truth["fit_mean"])),
                       ("mean of the model's scores here", shown(truth["answer_mean"]), shown(truth["true_mean"])),
