@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from ..capture import fits
 from ..capture.around import Patches
 from ..capture.calling import direct
 from ..capture.flow import Flow
@@ -25,6 +26,7 @@ def install(recorder: Recorder) -> Callable[[], None]:
         data = args[1] if len(args) > 1 else kwargs.get("train_set")
         if not direct() or data is None or getattr(data, "data", None) is None or isinstance(data.data, (str, bytes)):
             return None
+        fits.tell(recorder, fits.Booster(), data.data, getattr(data, "label", None))
         return flow.held(data.data, getattr(data, "label", None))
 
     def trained(token: Any, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from ..capture import fits
+from ..capture import content, fits
 from ..capture.around import Around, Patches
 from ..capture.calling import direct
 from ..capture.flow import Flow
@@ -90,6 +90,7 @@ def install(recorder: Recorder) -> Callable[[], None]:
     hooks = Estimators(recorder)
     if not recorder.wants("inputs", "metric", "search", "moments", "remembered"):
         return hooks.patches.undo
+    content.install(recorder)
     root = sys.modules["sklearn.base"].BaseEstimator
     for cls in root.__subclasses__():
         hooks.all(cls)

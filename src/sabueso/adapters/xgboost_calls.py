@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+from ..capture import fits
 from ..capture.around import Patches
 from ..capture.calling import direct
 from ..capture.flow import Flow
@@ -65,7 +66,10 @@ def install(recorder: Recorder) -> Callable[[], None]:
         matrix = args[1] if len(args) > 1 else kwargs.get("dtrain")
         data, label = matrices.of(matrix) if direct() else (None, None)
         matrices.last.clear()
-        return None if data is None else flow.held(data, label)
+        if data is None:
+            return None
+        fits.tell(recorder, fits.Booster(), data, label)
+        return flow.held(data, label)
 
     def trained(token: Any, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         if token is not None:

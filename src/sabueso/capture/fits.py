@@ -17,6 +17,12 @@ def listen(recorder: Recorder, call: Listener) -> Callable[[], None]:
     return lambda: held.remove(call) if call in held else None
 
 
+class Booster:
+    """Stands for a booster that a library's own training is about to make."""
+
+    predict = None
+
+
 def tell(recorder: Recorder, estimator: Any, x: Any, y: Any) -> None:
     """A fit is about to start. Call it from a guarded hook; a failing listener keeps the others from nothing."""
     for call in list(recorder.shared.get("fit_listeners", ())):
