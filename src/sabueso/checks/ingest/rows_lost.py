@@ -34,6 +34,7 @@ def rows_lost(
     not given to any model (at least a fifth of the rows, and lost and kept differ by 0.2 standard deviations, Cohen's small effect, at
     four standard errors); for an inner join a left join of the same table elsewhere that keeps such rows; for skipped lines the level of
     another column that loses at least half of its lines.
+    Joins within queries of DuckDB, and plain ones that pandas hands to SQLite, are taken apart likewise: both sides are read once more.
 
     Remedy
     ------
