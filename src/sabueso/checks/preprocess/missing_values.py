@@ -34,7 +34,8 @@ def missing_values(
     --------
     Gaps in the column, that the object filled was held by nothing afterwards (a weak reference to it is dead), and that the column is given
     to a model. For a number that stands for missing (-9999): its rows, and that the label is explained better without it, or, of a series fed
-    in windows, that it makes the spread of its column five times what it is. For coerced texts: how many there are (at least 5 per cent of the rows) and the share of them that spells a number
+    in windows, that it makes the spread of its column five times what it is. For coerced texts: how many there are (at least 5 per cent of
+    the rows) and the share of them that spells a number
     or a day; a column that is converted more than once (one format after the other) is left alone.
 
     Remedy
