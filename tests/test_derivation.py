@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from sabueso.capture.deriving import names_of_tuples
 from sabueso.derivation import derived, otherwise
 
 RNG = np.random.default_rng(0)
@@ -39,3 +40,10 @@ def test_a_service_may_convert_units() -> None:
     learnt = derived(RAW[:, None], ["debt"], RAW[:, None])
     requests = [{"debt": v / 1.7} for v in RAW]
     assert not otherwise(learnt, requests, [[v] for v in RAW], at_fit(RAW))
+
+
+def test_records_turned_into_tuples_name_the_columns() -> None:
+    rows = [(float(i), float("nan") if i == 2 else i / 3) for i in range(12)]
+    kept = {object: (["cargo", "door"], rows)}
+    assert names_of_tuples(kept, [np.array(c) for c in zip(*reversed(rows))]) == ["cargo", "door"]
+    assert names_of_tuples(kept, [np.array(c) + 0.5 for c in zip(*rows)]) is None

@@ -6,12 +6,32 @@ from typing import Any
 
 import numpy as np
 
-from ..derivation import Derived, derived
-from .naming import MOST_COLUMNS, tables_at_hand
+from ..derivation import LEAST, Derived, derived
+from .naming import MOST_COLUMNS, names_by_value, tables_at_hand
+from .recorder import Recorder
 from .summarise import columns_of, height, library, numeric_columns, spread, values
 
 MOST_ROWS = 300_000
 PROBES = 64  # rows that are compared
+
+
+def named(recorder: Recorder, columns: list[np.ndarray], rows: int, found: list[list[Derived]]) -> list[str] | None:
+    """The names of an array's columns, by the tables at hand from which they are derived, by records turned into tuples, or by where their values lie."""
+    return names_of(found) or names_of_tuples(recorder.shared.get("tuples") or {}, columns) or names_by_value(columns, rows)
+
+
+def names_of_tuples(kept: dict[type, tuple[list[str], list[tuple[Any, ...]]]], columns: list[np.ndarray]) -> list[str] | None:
+    """The fields of records whose tuples are rows of the array."""
+    if any(c.dtype.kind not in "iuf" for c in columns):
+        return None
+    for names, tuples in kept.values():
+        if len(names) != len(columns) or len(tuples) < LEAST:
+            continue
+        some = [np.asarray(t, float) for t in tuples[:LEAST]]
+        rows = np.column_stack([c.astype(float) for c in columns])
+        if all(((rows == t) | (np.isnan(rows) & np.isnan(t))).all(axis=1).any() for t in some):
+            return names
+    return None
 
 
 def derived_at_hand(columns: list[np.ndarray], rows: int) -> list[list[Derived]]:
