@@ -58,6 +58,11 @@ def test_two_that_explain_each_other_leave_the_stronger() -> None:
     assert told(make("a", leads_to=("b",), confidence=0.6), make("b", leads_to=("a",), confidence=0.9))[0] == ["b"]
 
 
+def test_of_equals_in_a_circle_one_is_told() -> None:
+    assert told(make("a", leads_to=("b",)), make("b", leads_to=("a",)))[0] == ["a"]
+    assert len(told(make("a", leads_to=("b",)), make("b", leads_to=("c",)), make("c", leads_to=("a",)))[0]) == 1
+
+
 def test_at_most_three_and_one_a_check() -> None:
     assert len(told(*(make(n) for n in "abcde"))[0]) == 3
 

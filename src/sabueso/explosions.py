@@ -75,5 +75,5 @@ def idle_clip(training: Training, clipping: list[Fact], norms: list[Series], wro
         ]
         says = f"gradients are clipped in line {fact.place.line} where there are none yet; one of norm {largest:.3g} was applied whole: {wrong.says}"
         place = fact.place.but(step=int(training.steps[0]) + 1)
-        return Finding(says, place, evidence, f"move line {fact.place.line} between backward() and step()", confidence=0.95, verified="fact")
+        return Finding(says, place, evidence, f"move line {fact.place.line} between backward() and step()", confidence=0.97, verified="fact")
     return None

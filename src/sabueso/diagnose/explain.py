@@ -20,6 +20,7 @@ def explain(diagnosis: Diagnosis, checks: dict[str, Check]) -> Diagnosis:
         if causes:
             effect.explained_by = min(causes, key=lambda c: (depth(c, diagnosis.findings, checks), weight(c))).id
     by_id = {f.id: f for f in diagnosis.findings}
+    uncircled(diagnosis.findings, by_id)
     for effect in diagnosis.findings:
         root, seen = effect, {effect.id}
         while root.explained_by is not None and root.explained_by not in seen:
@@ -34,13 +35,24 @@ def explain(diagnosis: Diagnosis, checks: dict[str, Check]) -> Diagnosis:
     return diagnosis
 
 
+def uncircled(findings: list[Finding], by_id: dict[str, Finding]) -> None:
+    """Where findings explain each other in a circle the strongest of them is explained by none: else none would be told."""
+    for finding in findings:
+        chain = [finding]
+        while chain[-1].explained_by is not None and (then := by_id[chain[-1].explained_by]) not in chain:
+            chain.append(then)
+        if chain[-1].explained_by is not None:
+            circle = chain[chain.index(by_id[chain[-1].explained_by]) :]
+            min(circle, key=lambda f: (weight(f), f.id)).explained_by = None
+
+
 def explains(cause: Finding, effect: Finding, checks: dict[str, Check]) -> bool:
     """Is the effect known to follow from the cause, and came it no earlier?"""
     known = effect.check in cause.covers or (cause.check in checks and effect.check in checks[cause.check].leads_to)
     if not known or cause.severity == "note":
         return False
     mutual = cause.check in effect.covers or (effect.check in checks and cause.check in checks[effect.check].leads_to)
-    if mutual and weight(effect) < weight(cause):
+    if mutual and (weight(effect), effect.id) < (weight(cause), cause.id):  # of equal weight the first stands: each under the other, none would be told
         return False
     if rank_of(cause.stage) < rank_of(effect.stage):
         return True
