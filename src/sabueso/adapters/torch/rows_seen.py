@@ -19,17 +19,18 @@ MOST_ROWS = 2_000_000
 MOST_DATASETS = 60
 FORWARDS = 24  # rows given straight to the network that are looked for, in one run
 LEAST = 20
+MOST_PARTS = 6  # of one data set that are judged apart
 MOST_BATCHES = 20_000  # of one pass
 
 
 class Rows:
     """The rows of one data set: their ids, and what a loader of it is called."""
 
-    __slots__ = ("known", "seen", "name", "file", "line", "origin", "loaders", "beside", "cut", "split", "part")
+    __slots__ = ("known", "seen", "name", "file", "line", "origin", "loaders", "beside", "cut", "split", "part", "drawn")
 
     def __init__(self, known: Known) -> None:
         self.known = known
-        self.seen: dict[Any, np.ndarray] = {}  # by the optimizer's number: positions judged after it had stepped
+        self.seen: dict[Any, list[np.ndarray]] = {}  # by the optimizer's number: positions judged after it had stepped, parts apart
         self.name: str | None = None
         self.file: str | None = None
         self.line: int | None = None
@@ -39,6 +40,15 @@ class Rows:
         self.cut: np.ndarray | None = None  # positions in the whole data set
         self.split: tuple[Any, ...] | None = None  # the call that cut them off: its number, file, line
         self.part: dict[str, Any] | None = None  # name, file and line of the row numbers that it is made of
+        self.drawn: list[tuple[np.ndarray, dict[str, Any]]] = []  # the same for row numbers that samplers draw from it
+
+    def judge(self, last: Any, seen: np.ndarray) -> None:
+        """A pass judged these positions: of one part with those that hold it or lie within it (samplers draw several parts from one data set)."""
+        parts = self.seen.setdefault(last, [])
+        met = [p for p in parts if not (p & ~seen).any() or not (seen & ~p).any()]
+        for part in met:
+            seen |= part
+        parts[:] = [p for p in parts if not any(p is m for m in met)][: MOST_PARTS - 1] + [seen]
 
 
 class Pass:
@@ -151,11 +161,10 @@ class RowsSeen:
             del self.passes[key]
             if over.fed or over.doubtful or over.last is None:
                 continue
-            seen = over.rows.seen.get(over.last)
-            if seen is None:
-                seen = over.rows.seen[over.last] = np.zeros(over.rows.known.rows, bool)
+            seen = np.zeros(over.rows.known.rows, bool)
             for indices in over.indices:
                 seen[indices] = True
+            over.rows.judge(over.last, seen)
 
     def on_evaluation(self, root: Any, inputs: Any, outputs: Any) -> None:
         """Rows of an array that a loader trains from, given to the network as they are once it had learnt."""
@@ -188,7 +197,7 @@ class RowsSeen:
         """Which rows a data set holds: those of its arrays, of the set that it is a part of, or its own."""
         try:
             n = len(dataset)
-        except TypeError:
+        except Exception:  # a set of the person's or a library's own that can't tell: of Keras, one of inputs by name
             return None
         if not 2 <= n <= MOST_ROWS or not depth:
             return None
@@ -221,6 +230,10 @@ class RowsSeen:
                 elif isinstance(value, torch_data.Dataset) and not isinstance(value, torch_data.IterableDataset):
                     self.unread.setdefault(name, uses.reference(value))
         self.in_order(rows, dataset, indices, id(sampler))
+        cuts, draws = self.watch.parts.get(splits.PART), getattr(sampler, "sampler", None)
+        found = cuts.cuts.get(draws) if cuts is not None and draws is not None and len(rows.drawn) < MOST_PARTS else None
+        if found is not None:
+            rows.drawn.append((np.asarray(draws.indices), found))  # type: ignore[union-attr]
 
     def in_order(self, rows: Rows, dataset: Any, indices: Any, sampler: int) -> None:
         """Batches in the order of the rows, and labels sorted along them?"""
@@ -260,9 +273,9 @@ class RowsSeen:
             fit = uses.Fit(10_000 + number, "the network", known, uses.unique(known), learnt[0][0].origin, True)
             self.uses.history.append(fit.ids)
             for rows in self.all:
-                seen = rows.seen.get(number) if rows is not None else None
-                if rows is not None and seen is not None and seen.sum() >= 5:
-                    self.pair(fit, rows, seen, learnt)
+                for seen in rows.seen.get(number, ()) if rows is not None else ():
+                    if seen.sum() >= 5:
+                        self.pair(fit, rows, seen, learnt)  # type: ignore[arg-type]
             for judged, origin in self.forwards.get(number, ()):
                 self.uses.evaluated(fit, judged, None, origin, "forward", scored=False)
         self.left_over()
@@ -270,7 +283,10 @@ class RowsSeen:
     def pair(self, fit: uses.Fit, rows: Rows, seen: np.ndarray, learnt: list[tuple[Rows, np.ndarray]]) -> None:
         origin = [(rows.file, rows.line, "", 0), *rows.origin] if rows.line and rows.file else rows.origin
         judged = part(rows.known, np.flatnonzero(seen))
-        judged.notes["part"] = rows.part
+        both = next((m for r, m in learnt if r is rows), np.zeros(0, bool))
+        judged.notes["part"] = rows.part or next((p for at, p in rows.drawn if seen[at].all() and len(both) and 0 < both[at].mean() < 1), None)
+        if judged.source.kind == "held" and rows.known.rows == judged.source.rows and len(both):
+            judged.source.kind = "made"  # both sides are positions in the one data set: the same position is the same row
         judged.notes["split_again"] = splits.again(self.split_of(rows), {self.split_of(r) for r, _ in learnt}, self.ever_learnt())
         self.uses.evaluated(fit, judged, None, origin, "loader", scored=True)
         self.through(rows, seen, learnt, origin)

@@ -35,7 +35,7 @@ class Splits:
             self.parts[part] = (self.calls, *line.told)
 
     def subset(self, _: Any, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """A Subset was made: by which name does the person hold its row numbers, and where was that given its value?"""
+        """A Subset, or a sampler of one, was made: by which name does the person hold its row numbers, and where was that given its value?"""
         self.subsets += 1
         given = getattr(args[0], "indices", ())
         rows = array_of(given) if self.subsets <= MOST_SUBSETS and len(given) <= MOST_NAMED else None
@@ -76,4 +76,5 @@ def install(watch: Watch) -> None:
     watch.parts[PART] = splits
     for owner in (torch_data, torch_data.dataset):
         watch.around(PART, owner, "random_split", None, splits.split)
-    watch.around(PART, torch_data.Subset, "__init__", None, splits.subset)
+    for kind in (torch_data.Subset, torch_data.SubsetRandomSampler):
+        watch.around(PART, kind, "__init__", None, splits.subset)
