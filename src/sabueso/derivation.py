@@ -55,14 +55,15 @@ def _lines(made: np.ndarray, sources: np.ndarray) -> Iterator[tuple[int, int, fl
     sd_y, sd_x = y.std(axis=0), x.std(axis=0)
     with np.errstate(all="ignore"):
         alike = (y.T @ x) / len(y) / (sd_y[:, None] * sd_x[None])
-    few = [len(np.unique(column)) < 3 for column in made.T]  # of two values any other pair is a straight line
-    kept = [SINGLE if (column == column.astype(np.float32)).all() else DOUBLE for column in made.T]
     for j, k in zip(*np.nonzero(alike > 1 - 1e-6)):
-        slope = float(alike[j, k] * sd_y[j] / sd_x[k])
+        column, slope = made[:, j], float(alike[j, k] * sd_y[j] / sd_x[k])
+        few = len(np.unique(column)) < 3  # of two values any other pair is a straight line
+        with np.errstate(over="ignore"):
+            kept = SINGLE if (column == column.astype(np.float32)).all() else DOUBLE
         miss = float(np.abs(y[:, j] - slope * x[:, k]).max())
-        reach = float(np.abs(made[:, j]).max()) + abs(slope) * float(np.abs(sources[:, k]).max())
-        if ok[k] and not (few[j] and abs(slope - 1) > 1e-6) and miss <= 4 * kept[j] * reach + 1e-9 * float(sd_y[j]):
-            yield int(j), int(k), slope, float(made[:, j].mean() - slope * sources[:, k].mean())
+        reach = float(np.abs(column).max()) + abs(slope) * float(np.abs(sources[:, k]).max())
+        if ok[k] and not (few and abs(slope - 1) > 1e-6) and miss <= 4 * kept * reach + 1e-9 * float(sd_y[j]):
+            yield int(j), int(k), slope, float(column.mean() - slope * sources[:, k].mean())
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,15 +82,15 @@ def by_request(requests: list[dict[str, Any]], rows: list[list[Any]]) -> Iterato
     """(column, the fields that it is derived of, the fields' values, the column) of the rows that requests were made into."""
     pairs = [(r, row) for r, row in zip(requests, rows) if len(row) == len(rows[0])]
     names = [f for f in (pairs[0][0] if pairs else ()) if sum(number(r.get(f)) is not None for r, _ in pairs) >= max(LEAST, len(pairs) // 2)]
-    for j in range(len(rows[0]) if pairs else 0):
-        for name in names:
-            both = [(number(r.get(name)), row[j]) for r, row in pairs if number(r.get(name)) is not None and isinstance(row[j], (int, float))]
-            raw, column = (np.array(v, float) for v in zip(*both)) if len(both) >= LEAST else (np.zeros(0), np.zeros(0))
-            if len(np.unique(raw)) < 3 or not np.isfinite(column).all():
-                continue
-            found = derived(column[:, None], [name], raw[:, None])[0]
+    for name in names:
+        told = [(value, row) for r, row in pairs if (value := number(r.get(name))) is not None]
+        raw = np.array([value for value, _ in told])
+        if len(np.unique(raw)) < 3:
+            continue
+        made = np.array([[v if isinstance(v, (int, float)) else np.nan for v in row] for _, row in told], float)
+        for j, found in enumerate(derived(made, [name], raw[:, None])):
             if found:
-                yield j, found, {name: raw}, column
+                yield j, found, {name: raw}, made[:, j]
 
 
 def otherwise(learnt: list[list[Derived]], requests: list[dict[str, Any]], rows: list[list[Any]], refs: dict[int, dict[str, Any]]) -> list[Otherwise]:
