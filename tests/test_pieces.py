@@ -24,6 +24,7 @@ BATCHES = {
     "slices": "for i in range(0, 6, 2):\n    rows = y[i : i + 2]\n    ask()",
     "a last one told apart": "for i in range(3):\n    if i == 2:\n        pass\n    ask()",
     "a loader": "for x, t in [(y, y), (y, y)]:\n    ask()",
+    "answers compared with a batch's": "for x, t in [(y, y), (y, y)]:\n    right = (x == t).mean()\n    ask()",
     "by hand": "i = 0\nwhile i < 4:\n    ask()\n    i += 2",
     "no loop": "ask()",
 }

@@ -30,7 +30,7 @@ def batches(frame: FrameType | None) -> bool:
         if is_users(frame.f_code.co_filename):
             loop = _innermost(frame)
             if loop is not None:
-                return not (_over_parts(loop, frame) or _picks(loop) or _fits(loop))
+                return not (_over_parts(loop, frame) or _picks(loop, frame) or _fits(loop))
             deep += 1
         frame = frame.f_back
     return True
@@ -74,11 +74,12 @@ def _parts(x: Any) -> bool:
     return kind in ("O", "U", "S") and getattr(x, "ndim", 0) == 1 and len(x) > 0 and isinstance(x[0] if isinstance(x, np.ndarray) else None, str)
 
 
-def _picks(loop: Loop) -> bool:
-    """Rows are picked by being equal to the loop's variable, or columns by its number."""
+def _picks(loop: Loop, frame: FrameType) -> bool:
+    """Rows are picked by being equal to the loop's variable, one value and no batch of them, or columns by its number."""
     if isinstance(loop, ast.While):
         return False
-    own = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
+    names = names_in(frame)
+    own = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name) and not getattr(names.get(n.id), "ndim", 0)}
     asked = {id(n) for i in ast.walk(loop) if isinstance(i, (ast.If, ast.IfExp, ast.Assert)) for n in ast.walk(i.test)}
     for node in (n for statement in loop.body for n in ast.walk(statement)):
         if isinstance(node, ast.Compare) and id(node) not in asked and isinstance(node.ops[0], ast.Eq):
