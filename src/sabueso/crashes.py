@@ -19,6 +19,7 @@ SHAPES = re.compile(
     r"|same (length|number of)|(doesn.t|does not) match|[Ff]eature names (unseen|seen|should match)|must match the existing size"
 )
 ORDER_ONLY = re.compile(r"must be in the same order")  # the same names in another order is a fault of its own
+COMPARED = re.compile(r"Arguments `target` and `output` must have the same .*?target\.shape=[^\[]*\[([^\]]*)\].*?output\.shape=[^\[]*\[([^\]]*)\]", re.DOTALL)
 NUMBERS = re.compile(r"\d+")
 
 
@@ -50,7 +51,7 @@ def is_shape(crash: Fact) -> bool:
 
 def cause_of(crash: Fact) -> Cause | None:
     """The cause of a shape crash: a layer made for another size, a tensor made for another batch, other columns, or the two operands."""
-    return _ragged(crash) or _layer(crash) or _stale(crash) or _features(crash) or _operands(crash)
+    return _ragged(crash) or _layer(crash) or _stale(crash) or _features(crash) or _compared(crash) or _operands(crash)
 
 
 def data_operands(crash: Fact) -> list[dict[str, Any]]:
@@ -224,6 +225,23 @@ def _features(crash: Fact) -> Cause | None:
     columns = [*extra, *missing]
     column = columns[0] if len(columns) == 1 else columns or None
     return Cause("features", says, remedy, file, line, numbers, None, source["name"] if source else None, column, f["estimator"])
+
+
+# ---- targets of another form than the answers (a loss of Keras)
+
+
+def _compared(crash: Fact) -> Cause | None:
+    found = COMPARED.search(str(crash["message"]))
+    if found is None:
+        return None
+    target, output = ([int(n) for n in NUMBERS.findall(sizes)] for sizes in found.groups())
+    file, line = where(crash)
+    says = f"the loss compares targets of shape {tuple(target)} with answers of shape {tuple(output)}"
+    remedy = "give the last layer as many units as the targets have columns"
+    if len(output) == 2 and output[1] > 1 and (len(target) == 1 or target[1:] == [1]):
+        says += ": class numbers, where it takes one column a class"
+        remedy = "compile with sparse_categorical_crossentropy, which takes class numbers (or give it keras.utils.to_categorical(y))"
+    return Cause("compared", says, remedy, file, line, [("shape of the targets", target, output), ("shape of the answers", output, None)])
 
 
 # ---- two operands that do not fit

@@ -154,7 +154,7 @@ def mean_loss(function: str, prediction: Any, target: Any) -> float:
 
 
 def scales(function: str, prediction: Any) -> list[float]:
-    """By what a number may be larger than the mean and still be that loss: sums over columns or all, and their halves."""
-    rows = prediction.shape[0]
-    whole = {1.0, float(rows)} if function in ("nll_loss", "cross_entropy") else {1.0, prediction.numel() / rows, float(prediction.numel())}
+    """By what a number may be larger than the mean and still be that loss: sums over columns, rows or all, and their halves."""
+    rows = float(prediction.shape[0])
+    whole = {1.0, rows} if function in ("nll_loss", "cross_entropy") else {1.0, rows, prediction.numel() / rows, float(prediction.numel())}
     return sorted(whole | ({s / 2 for s in whole} if function == "mse_loss" else set()))

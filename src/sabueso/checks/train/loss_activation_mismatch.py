@@ -114,7 +114,7 @@ def mismatch(fact: Fact, maker: dict[str, Any] | None, outside: float) -> tuple[
             return (f"{where} ends in {op}, and {function} applies its own {'sigmoid' if 'binary' in function else 'softmax'} once more",
                     [ranged, ("lowest value that the loss can take", round(floor, 3), 0.0)],
                     f"leave the {op} out of the model and apply it only where probabilities are read")  # fmt: skip
-    if fact.get("from_logits") is False and op not in ("softmax", "sigmoid") and given.get("low", 0.0) < -1e-3:
+    if fact.get("from_logits") is False and op not in ("softmax", "sigmoid") and (given.get("low", 0.0) < -1e-3 or given.get("outside_one", 0.0) > 0.01):
         return (f"{where} gives scores, but {function} expects probabilities (from_logits=False)",
                 [(f"range of the prediction given to {function}", f"{given['low']:.4g} to {given['high']:.4g}", "0 to 1")],
                 "from_logits=True in the loss, or a softmax (sigmoid) as the last activation")  # fmt: skip
