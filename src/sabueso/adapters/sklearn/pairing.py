@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import linecache
 import re
+import time
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -20,6 +21,7 @@ from . import composed, learning, tells, windows
 
 MOST_LOOKED_AT = 60  # columns of a table that may be the labels
 MOST_LOOKS = 6  # fits of one line whose inputs are named
+MOST_SECONDS = 0.2  # for labels of other rows, over which only the first fits of a line are looked at
 MOST_UNNAMED = 50_000  # rows of a table of which only a part was fitted on
 
 
@@ -64,8 +66,10 @@ def rows_in_step(hooks: Any, fit: Fit, call: Any, batches: bool) -> None:
     if call.y is None or not recorder.wants("row_mismatch"):
         return
     told = instep.of(recorder, hooks.lineage).look(call.x, call.y, call.known, batches)
-    if told is None and not batches and not call.known.notes.get("split"):
+    if told is None and not batches and not call.known.notes.get("split") and worth(recorder, fit):
+        began = time.thread_time()
         told = labelled.look(call.x, call.y, hooks.lineage) or keyed.look(call.x, call.y, call.known)
+        recorder.shared["step_seconds"] = recorder.shared.get("step_seconds", 0.0) + time.thread_time() - began
     if told is None and not batches:
         answers.of(recorder, hooks.lineage).look(call.x, call.y, call.known)
     if told is None or not recorder.once("row_mismatch", told["how"], told["line"]):
@@ -75,6 +79,14 @@ def rows_in_step(hooks: Any, fit: Fit, call: Any, batches: bool) -> None:
         again.of(recorder).realigned(call.owner, call.known, call.y, right)
     where = {"file": told["file"], "line": told["line"]} if told["line"] else {}
     recorder.fact("row_mismatch", told, stage="preprocess", **where)
+
+
+def worth(recorder: Any, fit: Fit) -> bool:
+    """Is another fit of this line worth a search among the tables in sight? One of a hundred draws is like the other."""
+    looks = recorder.shared.setdefault("step_looks", Counter())
+    looks[place(fit.origin)[1]] += 1
+    count = looks[place(fit.origin)[1]]
+    return count <= MOST_LOOKS or recorder.shared.get("step_seconds", 0.0) < MOST_SECONDS or not count & (count - 1)
 
 
 def inputs_tell(hooks: Any, fit: Fit, call: Any) -> None:
