@@ -181,9 +181,10 @@ class Side:
         pandas = summarise.module("pandas") is not None
         if self.stored:
             cursor = self.connection.cursor()
-            held = {r[0] for r in cursor.execute("select table_name from duckdb_tables()").fetchall()}
+            stored = dict(cursor.execute("select table_name, estimated_size from duckdb_tables()").fetchall())
+            held = {name for name, rows in stored.items() if (rows or 0) <= joins.MOST_ROWS}  # a larger one takes longer than its limit says
             if not {leaf["table_name"] for leaf in leaves(self.ref) if leaf["type"] == "BASE_TABLE"} <= held | {n["key"] for n in self.named}:
-                raise LookupError("a view may be anything")
+                raise LookupError("a view may be anything, and a large table too much")
         else:
             cursor = self.queries.own
             for table, frame in self.frames.items():

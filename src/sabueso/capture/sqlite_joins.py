@@ -42,6 +42,8 @@ def look(recorder: Recorder, query: Any, connection: Any) -> None:
     """A query was read: which rows did its joins lose?"""
     found = plain_joins(query) if isinstance(query, str) and recorder.wants("table_join") else []
     path = path_of(connection) if found else None
+    if getattr(connection, "in_transaction", False):  # rows not yet committed are seen by nobody else
+        return
     if path is None or not recorder.once("sqlite", path, hash(query)) or os.path.getsize(path) > MOST_BYTES:
         return
     pandas = summarise.module("pandas")

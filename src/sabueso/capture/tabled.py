@@ -170,7 +170,8 @@ def _from_array(x: Any, name: str, labels: np.ndarray, y_name: str, held: list[p
     columns = {names[i] if names else str(i): array[:, i] for i in range(min(array.shape[1], 100))}
     frames = [h.thing for h in held if summarise.is_frame(h.thing) and summarise.height(h.thing) == len(array)]
     frames.sort(key=lambda f: -len(summarise.columns_of(f)))
-    beside = {**texts(held, len(array)), **pairs.columns_of(frames, len(array))}
+    beside = pairs.columns_of(frames, len(array))  # a column of a table, if it can, tells what an array beside it is
+    beside |= {k: v for k, v in texts([h for h in held if h.name != y_name], len(array)).items() if k not in beside}
     return Whole(columns, labels, beside, frames[0] if frames else x, y_name, name)
 
 
