@@ -89,7 +89,7 @@ class Growth:
         if code is None or not is_users(code.co_filename) or not info.misses:
             return
         held = [x for x in gc.get_referents(cached) if type(x) is not dict and x is not cached.__wrapped__]  # its keys and results
-        few = held[:: max(1, len(held) // 64)]
+        few = held[:: len(held) // 64 | 1]  # keys and results take turns: an even stride would meet the keys alone
         each = sum(size_of(x) for x in few) / max(1, len(few)) * len(held) / max(1, info.currsize)
         self.caches[name] = {"name": name, "hits": info.hits, "misses": info.misses, "size": info.currsize, "most": info.maxsize,
                              "bytes": int(each * info.currsize), "file": absolute(code), "line": code.co_firstlineno}  # fmt: skip
