@@ -20,7 +20,7 @@ from ..capture.recorder import Recorder, guarded
 LIBRARIES = ("torchmetrics",)
 PROVIDES = ("batch_metric",)
 MOST_PASSES, MOST_NUMBERS, MOST_CALLS = 60, 2_000_000, 3000
-LEAST = 4  # batches of a pass
+LEAST, OFTEN = 4, 12  # batches of a pass; up to how many each is looked at, then those that are powers of two
 OFF = 0.02  # between the mean of batches, weighted by their rows, and the value of all rows; a share of that value where it is above 1
 ALIVE = 0.9  # of the values that a pass gave: they are being collected
 
@@ -44,11 +44,12 @@ class Pass:
         if self.numbers > MOST_NUMBERS or len(self.given) >= MOST_CALLS:
             self.spoilt, self.given = True, []
             return
-        self.given.append(tuple(a.detach().cpu().clone() for a in args))
+        self.given.append(tuple(a.detach().clone() for a in args))
         self.refs.append(weakref.ref(result))
         self.values.append(float(result))
         self.sizes.append(len(args[-1]))
-        if not self.name and len(self.values) >= LEAST:
+        count = len(self.values)
+        if not self.name and count >= LEAST and (count <= OFTEN or not count & (count - 1)):
             self.look()
 
     def look(self) -> None:
@@ -82,9 +83,10 @@ class Torchmetrics:
         """forward(prediction, target) gave the value of a batch."""
         self.inside.pop()
         torch, metric, given = sys.modules["torch"], args[0], args[1:]
-        plain = len(given) == 2 and not kwargs and all(torch.is_tensor(a) and a.dim() and len(a) for a in given) and len(given[0]) == len(given[1])
-        if not plain or torch.is_grad_enabled() or not torch.is_tensor(result) or result.numel() != 1:
+        if torch.is_grad_enabled() or kwargs or len(given) != 2 or not all(on_cpu(a) for a in (*given, result)) or shared(torch):
             return
+        if result.numel() != 1 or not all(a.dim() and len(a) == len(given[0]) > 0 for a in given) or next(metric.parameters(), None) is not None:
+            return  # a metric that holds a network takes as long again for all rows
         now = self.passes.get(id(metric))
         if now is None or now.metric() is not metric or now.step != self.recorder.step:
             self.over(id(metric))
@@ -128,9 +130,9 @@ class Torchmetrics:
         """The value of all rows together."""
         torch = sys.modules["torch"]
         try:
-            with warnings.catch_warnings(), torch.no_grad():
+            with warnings.catch_warnings(), torch.no_grad(), torch.random.fork_rng(devices=[]):
                 warnings.simplefilter("ignore")
-                other = copy.deepcopy(metric).to("cpu")
+                other = copy.deepcopy(metric)
                 other.reset()
                 for batch in given:
                     other.update(*batch)
@@ -151,6 +153,16 @@ class Torchmetrics:
         """Passes that nothing has ended."""
         for key in list(self.passes):
             self.over(key)
+
+
+def on_cpu(x: Any) -> bool:
+    """A tensor whose values are there: nothing is to wait for a device."""
+    return sys.modules["torch"].is_tensor(x) and x.device.type == "cpu"
+
+
+def shared(torch: Any) -> bool:
+    """Do several processes judge the rows together? A value of all would be asked of the others, who know nothing of it."""
+    return torch.distributed.is_available() and torch.distributed.is_initialized()
 
 
 def install(recorder: Recorder) -> Callable[[], None]:

@@ -19,7 +19,7 @@ LIBRARIES = ("xgboost",)
 PROVIDES = ("inputs", "stored")
 MOST = 2000  # matrices whose data are known; of each only a sketch or a weak reference is kept
 HELD = 4  # of the last ones (training, validation, test) the data are kept until a training begins: an array may be made for the DMatrix alone
-MOST_BYTES = 64_000_000  # of such an array
+MOST_BYTES = 64_000_000  # of such arrays together
 
 
 class Matrices:
@@ -39,6 +39,8 @@ class Matrices:
             self.held = {k: v for k, v in self.held.items() if v[0]() is not None}
         if (getattr(data, "nbytes", None) or MOST_BYTES) < MOST_BYTES:
             self.last.append(data)
+            while sum(getattr(d, "nbytes", None) or 0 for d in self.last) > MOST_BYTES:
+                self.last.popleft()
         kept = data.copy() if data.size <= 4096 else data  # an array that lives only in the DMatrix's own call
         self.held[id(args[0])] = (weakref.ref(args[0]), _ref(data, kept), label)
 

@@ -15,9 +15,8 @@ from . import breaks, files, marks, pairs, summarise, tabled, tables
 from .origin import names_in, user_frame
 from .recorder import Recorder
 
-MOST_ROWS = 500_000  # of a series
 FLAT = 5.0  # times the spread that a column has without the mark
-MOST_ARRAYS, MOST_CELLS = 20, 4_000_000  # of files that are looked at, and of one of them
+MOST_ARRAYS, MOST_CELLS = 20, 4_000_000  # of files that are looked at, and of one array
 
 
 def judge(recorder: Recorder, x: pairs.Held, labels: np.ndarray, y_name: str) -> None:
@@ -63,7 +62,7 @@ def series(recorder: Recorder, windows: np.ndarray) -> None:
         return
     for held in list(pairs.at_hand(None)):
         shape = getattr(held.thing, "shape", ())
-        if len(shape) != 2 or shape[1] != width or not pairs.LEAST <= shape[0] <= MOST_ROWS or not is_dense(held.thing):
+        if len(shape) != 2 or shape[1] != width or not pairs.LEAST <= shape[0] <= MOST_CELLS // width or not is_dense(held.thing):
             continue
         array = np.asarray(held.thing)
         if not np.isin(windows[:, -1].astype(np.float64), array.astype(np.float64)).all():

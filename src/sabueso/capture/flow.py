@@ -99,7 +99,7 @@ class Flow:
         """The names of an array's columns, by the tables at hand from which they are derived, row by row, or in which their values lie."""
         if self.spent < SECONDS:
             model.derived = deriving.derived_at_hand(columns, rows)
-        return deriving.named(self.recorder, columns, rows, model.derived)
+        return deriving.named(self.recorder, columns, rows, model.derived) if self.spent < 4 * SECONDS else None  # one of many fits
 
     def held(self, x: Any, y: Any) -> Model:
         """The sketch of rows that a model not yet there is trained on."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from .lineage.fingerprints import first_equal, row_hashes, table_of
 from .origin import user_line
 from .recorder import Recorder
 
-MOST_CALLS, MOST_CELLS = 20, 1_000_000
+MOST_CALLS, MOST_CELLS, SECONDS = 20, 1_000_000, 0.1  # of CPU time after which no further stack is looked at
 SAME = 0.98  # of the repeats of a key are repeats of whole rows
 
 
@@ -24,17 +25,22 @@ def before(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
 def after(recorder: Recorder) -> Any:
     """The hook: what the stack holds twice."""
     held = recorder.shared.setdefault("stacked", [])
-    calls = [0]
+    calls, spent = [0], [0.0]
 
     def stacked(token: Any, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         if not token or not recorder.wants("row_use") or not summarise.is_frame(result):
             return
-        calls[0] += 1
-        table = table_of(result) if calls[0] <= MOST_CALLS and 2 <= result.shape[0] * result.shape[1] <= MOST_CELLS and result.shape[0] > 1 else None
+        calls[0], began = calls[0] + 1, time.thread_time()
+        table = (
+            table_of(result)
+            if calls[0] <= MOST_CALLS and spent[0] < SECONDS and 2 <= result.shape[0] * result.shape[1] <= MOST_CELLS and result.shape[0] > 1
+            else None
+        )
         if table is None or not table.width:
             return
         hashes = row_hashes(table)
         again = np.flatnonzero(first_equal(hashes, np.argsort(hashes, kind="stable")) != np.arange(len(hashes)))
+        spent[0] += time.thread_time() - began
         if len(again):
             file, line = user_line()
             held.append({"file": file, "line": line, "rows": table.rows, "repeated": len(again), "column": _key(table, again)})

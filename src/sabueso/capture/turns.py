@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import weakref
 from collections import Counter
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ BLOCK = 32  # rows: fewer are of one class by chance
 MOST_ROWS, MOST_MODELS, MOST_CLASSES, MOST_SCORED = 200_000, 20, 60, 20_000
 LEAST_BLOCKS, ANSWERS = 8, 20
 ALONE, CHANCE = 0.5, 0.1  # share of the blocks that hold one class, and how many would if the same rows were shuffled
+SECONDS = 0.2  # of CPU time for answers of our own
 APART = 0.3  # total variation between what is answered and what was given
 
 
@@ -29,6 +31,7 @@ class Fed:
     file: str | None
     line: int | None
     labels: list[np.ndarray] = field(default_factory=list)
+    given: Counter[str] = field(default_factory=Counter)  # how often each of them
     rows: int = 0
     turns: int = 0
     harm: tuple[str, float, float] | None = None  # what, seen, expected
@@ -40,6 +43,7 @@ class Turns:
     def __init__(self, recorder: Recorder) -> None:
         self.recorder = recorder
         self.held: dict[int, Fed] = {}
+        self.spent = 0.0  # on answers that were scored and never shown
         recorder.at_exit(self.tell)
 
     def fed(self, owner: Any, y: Any, place: tuple[str | None, int | None]) -> None:
@@ -53,6 +57,7 @@ class Turns:
         known.turns, known.harm = known.turns + 1, None
         if labels is not None and labels.ndim == 1 and labels.dtype.kind in "iubUSO" and known.rows < MOST_ROWS:
             known.labels.append(np.array(labels))
+            known.given += counted(labels)
             known.rows += len(labels)
 
     def judged(self, owner: Any, method: str, x: Any, result: Any) -> None:
@@ -60,15 +65,17 @@ class Turns:
         known = self.held.get(id(owner))
         if known is None or known.ref() is not owner or not hasattr(owner, "t_") or known.harm is not None:
             return
-        given = Counter(label_text(v) for part in known.labels for v in part.tolist())
+        given = known.given
         if not 2 <= len(given) <= MOST_CLASSES:
             return
-        if method == "score" and type(owner).__module__.startswith("sklearn.") and getattr(x, "shape", (MOST_ROWS,))[0] <= MOST_SCORED:
+        if method == "score" and self.spent < SECONDS and type(owner).__module__.startswith("sklearn.") and getattr(x, "shape", (MOST_ROWS,))[0] <= MOST_SCORED:
+            began = time.thread_time()
             result, method = owner.predict(x), "predict"
+            self.spent += time.thread_time() - began
         answers = plain(result) if method == "predict" else None
         if answers is None or answers.ndim != 1 or len(answers) < ANSWERS:
             return
-        said = Counter(label_text(v) for v in answers.tolist())
+        said = counted(answers)
         apart = sum(abs(said[k] / len(answers) - given[k] / known.rows) for k in {*said, *given}) / 2
         most = max(said, key=lambda k: said[k] / len(answers) - given[k] / known.rows)
         if apart >= APART:
@@ -82,6 +89,12 @@ class Turns:
                 harm = [fed.harm[0], round(fed.harm[1], 4), round(fed.harm[2], 4)]
                 told |= {"how": "turns", "name": "partial_fit", "model": fed.model, "turns": fed.turns, "harm": harm, "judged": 0}
                 self.recorder.fact("label_order", told, stage="preprocess", estimator=fed.model, file=fed.file or "", line=fed.line)
+
+
+def counted(labels: np.ndarray) -> Counter[str]:
+    """How often each label stands there."""
+    levels, times = np.unique(labels if labels.dtype.kind != "O" else labels.astype(str), return_counts=True)
+    return Counter({label_text(v): int(n) for v, n in zip(levels.tolist(), times)})
 
 
 def ordered(labels: np.ndarray) -> dict[str, Any] | None:

@@ -13,6 +13,7 @@ from ...capture.calling import direct
 from ...capture.recorder import Recorder, guarded
 
 MOST_ROWS, MOST_TOLD = 5_000_000, 40
+MOST_LOOKED_UP = 10_000_000  # index labels in all
 
 
 def install(recorder: Recorder, patches: Patches) -> None:
@@ -31,7 +32,7 @@ class Aligned:
 
     def __init__(self, recorder: Recorder) -> None:
         self.recorder = recorder
-        self.told = 0
+        self.told = self.looked_up = 0
 
     def set(self, token: Any, result: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """table[column] = values, and assign."""
@@ -68,6 +69,9 @@ class Aligned:
         """As many values as rows, numbered from 0, and a table that is numbered otherwise."""
         n = len(table)
         if self.told >= MOST_TOLD or len(values) != n or not 2 <= n <= MOST_ROWS or not counted(values.index, n) or counted(table.index, n):
+            return
+        self.looked_up += n
+        if self.looked_up > MOST_LOOKED_UP:
             return
         found = values.index.get_indexer(table.index) if table.index.nlevels == 1 else np.full(n, -1)
         lost = np.flatnonzero(found < 0)

@@ -62,8 +62,12 @@ class Copies:
         matrices = [p for p in root.parameters() if p.dim() > 1]
         if len(matrices) < MATRICES or any(self.drawn(p) is not None for p in matrices):
             return None
-        trained = [p for held in self.watch.optimizers.values() for p in held.parameters if p.dim() > 1]
-        found = [next((q for q in trained if q.shape == p.shape and moved(self.drawn(q), sample(p), sample(q))), None) for p in matrices]
+        trained: dict[Any, Any] = {}  # what has moved, by its shape and its initial values
+        for q in (q for held in self.watch.optimizers.values() for q in held.parameters if q.dim() > 1):
+            first = self.drawn(q)
+            if first is not None and any(first) and sample(q) != first:
+                trained[q.shape, tuple(first)] = q
+        found = [trained.get((p.shape, tuple(sample(p) or ()))) for p in matrices]
         if any(q is None for q in found):
             return None
         owner = next((r.ref() for r in self.modules.roots.values() if r.ref() is not None and any(q is found[0] for q in r.ref().parameters())), None)
@@ -83,11 +87,6 @@ class Copies:
             written = authorship.rebound((line.told[0],) if line else ())
             place = {"file": written[0], "line": written[1]} if written else line.place if line else {}
             self.recorder.fact("copy_unwritten", {**told, "rebound": bool(written)}, stage="train", step=told["step"], module=told["model"], **place)
-
-
-def moved(first: Any, now: Any, other: Any) -> bool:
-    """Is a value what the other was at first, and is the other something else by now?"""
-    return first is not None and now is not None and any(now) and first == now and other != now
 
 
 def install(watch: Watch) -> None:
