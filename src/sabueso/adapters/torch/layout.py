@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import os
 import sys
-import weakref
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ import torch
 
 from ...capture.operands import MISSING, parsed
 from ...capture.origin import is_users
+from .identity import ByIdentity
 from .rows import values_of
 from .watch import Watch
 
@@ -30,7 +30,7 @@ class Layout:
 
     def __init__(self, watch: Watch) -> None:
         self.watch, self.recorder = watch, watch.recorder
-        self.looked: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+        self.looked = ByIdentity()  # by module
 
     def root(self, module: Any, args: tuple[Any, ...]) -> None:
         """A model is called in a sampled step."""

@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+from .identity import ByIdentity
 from .lines import Line, built_at, here, named
 from .watch import Watch
 
@@ -51,7 +52,7 @@ class Ranks:
         self.starts: dict[str, Any] | None = None  # an epoch of a loader that may be one of training
         self.epochs = 0
         self.samplers: dict[int, dict[str, Any]] = {}
-        self.models: weakref.WeakKeyDictionary[Any, Line | None] = weakref.WeakKeyDictionary()
+        self.models = ByIdentity()  # module -> the line that built it
 
     # ---- the group
 
@@ -181,7 +182,7 @@ class Ranks:
         values = torch.cat([p.detach().reshape(-1)[:VALUES].double() for p in few]).tolist()
         holding = [m for m in list(self.models) if any(p is few[0] for p in m.parameters())]  # layers, models round them
         model = max(reversed(holding), key=lambda m: sum(1 for _ in m.parameters()), default=None)
-        name, line = (named(model), self.models[model]) if model is not None else (None, held.line)
+        name, line = (named(model), self.models.get(model)) if model is not None else (None, held.line)
         value = {"step": step, "values": values, "count": len(parameters), "world": self.world, "averaging": self.averaging,
                  "reduces": self.collectives["all_reduce"], "optimizer": held.name, "model": name}  # fmt: skip
         self.recorder.fact("rank_weights", value, module=name, **(line.place if line else {}))
