@@ -8,8 +8,10 @@ import json
 import multiprocessing
 import os
 import re
+import runpy
 import subprocess
 import sys
+import traceback
 from pathlib import Path
 from typing import Any
 
@@ -25,31 +27,53 @@ _server.set_forkserver_preload(PRELOADED)
 
 def watched(script: Path, seconds: float = SECONDS) -> dict[str, Any]:
     """The diagnosis of a script under `sabueso.watch()`, run in its own folder as `__main__`."""
-    out = script.with_suffix(".diagnosis.json")
-    child = _server.Process(target=_watch, args=(str(script), str(out)))
+    return json.loads(_result(_watch, script, seconds))
+
+
+def forked(script: Path, seconds: float = SECONDS) -> str:
+    """What a script prints, run in its own folder as `__main__`; an error's traceback among it."""
+    return _result(_run, script, seconds)
+
+
+def _result(target: Any, script: Path, seconds: float) -> str:
+    out = script.with_suffix(".out")
+    child = _server.Process(target=target, args=(str(script), str(out)))
     child.start()
     child.join(seconds)
     if child.is_alive():
         child.kill()
         raise TimeoutError(f"{script.name} took more than {seconds} s")
-    assert out.exists(), f"{script.name} ended with {child.exitcode} and left no diagnosis"
-    return json.loads(out.read_text())
+    assert out.exists(), f"{script.name} ended with {child.exitcode} and left nothing"
+    return out.read_text()
+
+
+def _start(script: str) -> io.StringIO:
+    os.chdir(os.path.dirname(script))
+    sys.argv, sys.path[0] = [script], os.path.dirname(script)
+    return io.StringIO()
 
 
 def _watch(script: str, out: str) -> None:
-    import runpy
-
     import sabueso
     from sabueso.show.json import dumps
 
-    os.chdir(os.path.dirname(script))
-    sys.argv, sys.path[0] = [script], os.path.dirname(script)
-    text = io.StringIO()
+    text = _start(script)
     with contextlib.redirect_stdout(text), contextlib.redirect_stderr(text), contextlib.suppress(BaseException):
         with sabueso.watch(quiet=True) as told:
             runpy.run_path(script, run_name="__main__")
     assert told.diagnosis is not None
     Path(out).write_text(dumps(told.diagnosis))
+    os._exit(0)
+
+
+def _run(script: str, out: str) -> None:
+    text = _start(script)
+    with contextlib.redirect_stdout(text):
+        try:
+            runpy.run_path(script, run_name="__main__")
+        except BaseException:
+            traceback.print_exc(file=text)
+    Path(out).write_text(text.getvalue())
     os._exit(0)
 
 

@@ -15,7 +15,8 @@ from ..capture.calling import direct
 from ..capture.flow import Flow
 from ..capture.lineage import order, sight, uses
 from ..capture.lineage.fingerprints import table_of
-from ..capture.lineage.registry import Known, shape_of
+from ..capture.lineage.known import Known
+from ..capture.lineage.registry import shape_of
 from ..capture.origin import user_line
 from ..capture.outputs import Output, plain
 from ..capture.recorder import Recorder, guarded

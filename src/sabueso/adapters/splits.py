@@ -12,7 +12,8 @@ from ..capture import lineage
 from ..capture.around import Patches
 from ..capture.calling import direct
 from ..capture.lineage import keyed, labelled, sight
-from ..capture.lineage.registry import Known, note_labels, shape_of
+from ..capture.lineage.known import Known
+from ..capture.lineage.registry import note_labels, shape_of
 from ..capture.recorder import Recorder, guarded
 from .sklearn import grouping
 

@@ -17,7 +17,8 @@ from ...capture import again
 from ...capture.entities import CONSTANT, LEAST_ENTITIES, alike, repeats
 from ...capture.lineage import sets, sight
 from ...capture.lineage.fingerprints import Table, table_of
-from ...capture.lineage.registry import Known, shape_of
+from ...capture.lineage.known import Known
+from ...capture.lineage.registry import shape_of
 from ...capture.lineage.uses import Fit, unique
 
 MOST_ROWS, MOST_TRIED = 20_000, 1500
@@ -72,15 +73,22 @@ def ids_beside(lineage: Any, mine: Known) -> Iterator[tuple[str, np.ndarray]]:
     for other in lineage.known:
         if other.source is not source or other.rows != source.rows or other.table is None or not other.names or other.makers:
             continue
-        if not other.exact or (np.diff(other.ids) < 0).any() or len(np.unique(other.ids)) < 0.98 * other.rows:
-            continue
         rows = mine.ids - source.base
-        for c, name in enumerate(other.names[: other.table.width]):
-            codes = other.table.column(c)
-            if not repeats(codes):
-                continue
+        for c in _repeating(other):
+            name, codes = other.names[c], other.table.column(c)
             if not any(i == name or i.startswith(f"{name}_") for i in inputs) and not _among(mine.table, codes[rows]):
                 yield name, codes
+
+
+def _repeating(whole: Known) -> list[int]:
+    """The columns of a whole table, in its order, that repeat as ids do: worked out once, as many parts may be judged."""
+    held = whole.notes.get("repeating")
+    if held is None:
+        table = whole.table
+        ordered = whole.exact and not (np.diff(whole.ids) < 0).any() and len(np.unique(whole.ids)) >= 0.98 * whole.rows
+        width = min(len(whole.names or ()), table.width) if ordered and table is not None else 0
+        held = whole.notes["repeating"] = [c for c in range(width) if repeats(table.column(c))]  # type: ignore[union-attr]
+    return held  # type: ignore[no-any-return]
 
 
 def _in_sight(mine: Known) -> Iterator[tuple[str, np.ndarray]]:

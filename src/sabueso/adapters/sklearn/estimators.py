@@ -13,7 +13,8 @@ from ...capture import lineage
 from ...capture.around import Around, Patches
 from ...capture.calling import direct
 from ...capture.lineage import choices, hand_folds, sight, uses
-from ...capture.lineage.registry import Known, note_labels
+from ...capture.lineage.known import Known
+from ...capture.lineage.registry import note_labels
 from ...capture.lineage.uses import Fit, Learner
 from ...capture.recorder import Recorder, guarded
 from . import chosen, copies, entities, grouping, imbalance, learning, overlaps, pairing, ranked

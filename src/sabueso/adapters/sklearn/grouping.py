@@ -8,7 +8,8 @@ import numpy as np
 
 from ...capture.lineage import sets, sight
 from ...capture.lineage.fingerprints import table_of
-from ...capture.lineage.registry import Known, Source, shape_of
+from ...capture.lineage.known import Known, Source
+from ...capture.lineage.registry import shape_of
 from ...capture.lineage.uses import Fit, place, unique
 
 MOST = 500_000

@@ -14,8 +14,9 @@ import numpy as np
 from ...capture import again
 from ...capture.lineage import answers, group_fills, instep, keyed, labelled, order, sight
 from ...capture.lineage.fingerprints import Table, spaced, table_of
+from ...capture.lineage.known import Known
 from ...capture.lineage.matching import shared_columns
-from ...capture.lineage.registry import Known, shape_of
+from ...capture.lineage.registry import shape_of
 from ...capture.lineage.uses import Fit, place
 from . import composed, learning, tells, windows
 

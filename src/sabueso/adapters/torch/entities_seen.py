@@ -13,7 +13,7 @@ import numpy as np
 from ...capture import agreement
 from ...capture.entities import LEAST_ENTITIES, alike, repeats
 from ...capture.lineage.fingerprints import array_of, table_of
-from ...capture.lineage.registry import Known
+from ...capture.lineage.known import Known
 
 MOST_ROWS, MOST_VOTED = 20_000, 1500
 MOST_LEVELS = 20

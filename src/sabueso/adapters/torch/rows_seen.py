@@ -10,7 +10,8 @@ from torch.utils import data as torch_data
 
 from ...capture import lineage
 from ...capture.lineage import order, sight, uses
-from ...capture.lineage.registry import Known, shape_of
+from ...capture.lineage.known import Known
+from ...capture.lineage.registry import shape_of
 from . import entities_seen, splits
 from .watch import Watch
 

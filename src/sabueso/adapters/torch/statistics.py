@@ -9,7 +9,7 @@ from typing import Any
 
 from ...capture.budget import Budget
 from ...capture.kernel import BAD, HIGH, LOW, NORM, SUM, ZEROS, Kernel
-from ...capture.schedule import EARLY, Schedule
+from ...capture.schedule import Schedule
 from ...places import Place
 from .lines import drawing
 from .naming import parameter_names
@@ -137,52 +137,56 @@ def alike(tensor: Any, within: float = 0.0) -> str | None:
     return "both" if out and inner else "out" if out else "in" if inner else None
 
 
-QUICK = 0.003  # seconds of a turn below which the clock itself (2 us, a system call) would be felt in every one
-APART = 5  # of quick turns one in so many may be sampled and is timed
+FEW = 8  # ordinary turns timed at the beginning
+SELDOM = 32  # later one in so many, and each that follows a sampled one
 
 
 class Turns:
-    """Which steps are sampled: the schedule fed with what sampled turns cost beyond ordinary ones."""
+    """Which steps are sampled: the schedule fed with what sampled turns cost beyond ordinary ones.
+
+    The clock is this thread's, so that other programs on the machine count for nothing. It is a system call that can cost far more than its 1 us
+    where a sandbox has to be woken for it (120 us measured after a matrix product, 5 % of a small step), and so it is read around few turns; the
+    rest are taken to last as long as those.
+    """
 
     def __init__(self, watch: Watch) -> None:
         self.watch = watch
-        self.schedule = Schedule(Budget(watch.recorder.budget, clock=time.thread_time))
+        self.passed = 0.0  # seconds that the turns so far would have taken had none been sampled
+        self.schedule = Schedule(Budget(watch.recorder.budget, clock=lambda: self.passed))
         self.ordinary: deque[float] = deque(maxlen=31)
-        self.step, self.then, self.armed, self.quick = 0, 0.0, False, False
+        self.usual = 0.0
+        self.step, self.then, self.armed = 0, 0.0, False
 
     def due(self, step: int) -> bool:
-        """The schedule that the adapter asks at each turn."""
-        if not self.then and self.passed(step):
-            self.step, self.armed = self.watch.step, False
-            return False
+        """The schedule that the adapter asks at each turn, at times twice."""
         if self.watch.step != self.step:
-            timed = bool(self.then)
-            now = time.thread_time() if timed or not self.passed(step) else 0.0  # of this thread: other programs on the machine count for nothing
-            if timed:
-                self.book(now - self.then)
-            self.step, self.then = self.watch.step, now
-        if self.passed(step):
-            self.then, self.armed = 0.0, False
-            return False
-        self.armed = self.schedule.due(step - 1) or self.armed and self.watch.step == self.step and step <= 4
+            self.turned()
+        self.armed = self.schedule.due(step - 1) or self.armed and step <= 4  # the first four in a row: what one leaves the next one finds
+        if self.armed and not self.then and self.step:  # the first turn warms everything up and tells nothing
+            self.then = time.thread_time()
         return self.armed
 
-    def passed(self, step: int) -> bool:
-        """Is that turn a quick one to be passed over unasked?"""
-        return self.quick and step % APART != 0 and step > EARLY and step & (step - 1) != 0
+    def turned(self) -> None:
+        """A turn ended, the next one begins."""
+        then, after, now = self.then, self.armed, 0.0
+        self.passed += self.usual * max(self.watch.step - self.step, 1)
+        self.step = self.watch.step
+        timed = after or len(self.ordinary) < FEW or self.step % SELDOM == 0
+        if then or timed:
+            now = time.thread_time()
+        if then:
+            self.book(now - then, after)
+        self.then = now if timed else 0.0
 
-    def book(self, seconds: float) -> None:
+    def book(self, seconds: float, sampled: bool) -> None:
         """A turn took that long."""
-        if not self.then:
-            return
-        if self.armed:
-            usual = median(self.ordinary) if self.ordinary else seconds / 2
+        if sampled:
             expected = self.schedule.budget.expected
-            cost = max(seconds - usual, 0.0)
-            self.schedule.took(self.step, min(cost, 5 * expected) if expected else cost)
+            cost = max(seconds - self.usual if self.ordinary else seconds / 2, 0.0)
+            self.schedule.took(self.step - 1, min(cost, 5 * expected) if expected else cost)
         else:
             self.ordinary.append(seconds)
-            self.quick = len(self.ordinary) > 2 and seconds < QUICK
+            self.usual = median(self.ordinary)
 
 
 def install(watch: Watch) -> None:

@@ -6,7 +6,8 @@ from typing import Any
 
 from ...capture import lineage
 from ...capture.lineage import sight, uses
-from ...capture.lineage.registry import Known, shape_of
+from ...capture.lineage.known import Known
+from ...capture.lineage.registry import shape_of
 from .trace import tensors_in
 from .watch import Watch
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .registry import Known, Lineage, Source
+from .known import Known, Source
+from .registry import Lineage
 from .sight import candidates, name_of
 
 __all__ = ["Known", "Lineage", "Source", "of"]

@@ -14,7 +14,8 @@ import numpy as np
 
 from . import sight
 from .fingerprints import Table, row_hashes, spaced, table_of
-from .registry import Known, Source, shape_of
+from .known import Known, Source
+from .registry import shape_of
 
 LEAST = 50  # rows
 MOST = 200_000

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from . import order, sight
-from .registry import Known, shape_of
+from .known import Known
+from .registry import shape_of
 from .uses import Fit, place
 
 MOST_ROWS = 200_000

@@ -13,7 +13,8 @@ import numpy as np
 from ..origin import user_line
 from . import sight
 from .fingerprints import spaced, table_of
-from .registry import Known, Source, shape_of
+from .known import Known, Source
+from .registry import shape_of
 
 LEAST = 20  # rows
 MOST = 500_000

@@ -9,7 +9,8 @@ import numpy as np
 from .. import agreement, summarise
 from . import sight
 from .fingerprints import spaced
-from .registry import Known, shape_of
+from .known import Known
+from .registry import shape_of
 
 LEAST, MOST = 50, 200_000
 BETTER = 0.75  # the neighbours' error with the labels brought into the inputs' order, as a share of that as they stand: at most

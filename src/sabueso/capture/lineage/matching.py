@@ -6,6 +6,7 @@ import numpy as np
 
 from .fingerprints import Table, column_bits, row_hashes, spaced
 
+MOST_KEYS = 4  # tables whose hashes are kept, 24 bytes a row
 SAMPLE = 12  # rows by which columns are told apart
 MOST_WORK = 40_000_000  # comparisons that a search for equal columns may take
 AT_ONCE = 500_000  # comparisons made in one array
@@ -13,7 +14,27 @@ SPARE_BITS = 8.0  # beyond log2 of the other table's rows: fewer than one row in
 UNIQUE = 0.98  # share of keys that must stand once in the other table for rows to be told for certain
 
 
-def by_columns(table: Table, other: Table, ids: np.ndarray | None = None) -> tuple[np.ndarray, bool] | None:
+class Keys:
+    """Hashes of a table by some of its columns, in order: kept for the tables last asked for, in which many small ones are looked for."""
+
+    def __init__(self) -> None:
+        self.held: dict[tuple[int, tuple[int, ...]], tuple[Table, np.ndarray, np.ndarray, np.ndarray]] = {}
+
+    def of(self, table: Table, columns: list[int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(hashes, order that sorts them, sorted hashes)."""
+        key = id(table), tuple(columns)
+        found = self.held.pop(key, None)
+        if found is None or found[0] is not table:
+            hashes = row_hashes(table, columns)
+            order = np.argsort(hashes, kind="stable")
+            found = table, hashes, order, hashes[order]
+        self.held[key] = found
+        if len(self.held) > MOST_KEYS:
+            self.held.pop(next(iter(self.held)))
+        return found[1:]
+
+
+def by_columns(table: Table, other: Table, ids: np.ndarray | None = None, keys: Keys | None = None) -> tuple[np.ndarray, bool] | None:
     """Rows of `table` in `other` by columns that both hold: positions (-1 where none) and whether a row is told for certain.
 
     With the `ids` of the other's rows those are left unknown whose columns stand there in several different rows.
@@ -23,26 +44,20 @@ def by_columns(table: Table, other: Table, ids: np.ndarray | None = None) -> tup
         return None
     bits = column_bits(table.take(spaced(table.rows, 256)))
     need = np.log2(other.rows + 1) + SPARE_BITS
-    chosen, sum_bits = [], 0.0
-    for j, c in sorted(pairs, key=lambda p: -bits[p[0]])[:8]:
-        chosen.append((j, c))
-        sum_bits += bits[j]
+    chosen = sorted(sorted(pairs, key=lambda p: -bits[p[0]])[:8], key=lambda p: p[1])  # in the other's order: the same for all of its parts
+    sum_bits = sum(bits[j] for j, _ in chosen)
     if sum_bits < 0.9 * np.log2(other.rows + 1) + 4:
         return None
     mine = row_hashes(table, [j for j, _ in chosen])
-    theirs = row_hashes(other, [c for _, c in chosen])
+    theirs, order, values = (keys or Keys()).of(other, [c for _, c in chosen])
+    once = 1 + np.count_nonzero(values[1:] != values[:-1])
     if table.rows == other.rows and np.array_equal(theirs, mine):  # the same order: twins stay with themselves
-        values = np.sort(theirs)
-        once = 1 + np.count_nonzero(values[1:] != values[:-1])
-        once = len(values) - len(_unlike(theirs, ids)) if ids is not None and once < len(values) else once
+        once = len(values) - len(_unlike(theirs, ids, order)) if ids is not None and once < len(values) else once
         return np.arange(table.rows), bool(sum_bits >= need and once >= UNIQUE * len(values))
-    order = np.argsort(theirs, kind="stable")
-    at = np.minimum(np.searchsorted(theirs[order], mine), len(order) - 1)
-    values = theirs[order]
+    at = np.minimum(values.searchsorted(mine), len(order) - 1)
     hit = values[at] == mine
     if hit.mean() <= 0.95:
         return None
-    once = 1 + np.count_nonzero(values[1:] != values[:-1])
     unlike = _unlike(theirs, ids, order) if ids is not None and once < len(values) else None
     once = len(values) - len(unlike) if unlike is not None else once  # rows that are equal in all columns do no harm
     if unlike is not None and len(unlike):

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import time
 import weakref
-from dataclasses import dataclass, field
+from collections import defaultdict
 from typing import Any
 
 import numpy as np
 
 from . import matching, wholes
-from .fingerprints import Table, column_bits, first_equal, row_hashes, same_values, spaced, sparse_hashes, table_of
+from .fingerprints import Table, first_equal, row_hashes, same_values, spaced, sparse_hashes, table_of
+from .known import Known, Source
+from .met import Met
 
 MOST_KNOWN = 240  # arrays kept; the oldest that is no source goes first
 MOST_BYTES = 96 << 20  # of codes kept in all, for matching columns later
@@ -18,90 +20,6 @@ MOST_SECONDS = 0.8  # of CPU time for new arrays; beyond it only small ones are 
 SMALL = 100_000  # cells
 MOST_SEARCHED = 2.0  # of CPU time in all, beyond which rows are found by their hashes alone and not by columns
 PROBES = 16
-
-
-@dataclass(eq=False, slots=True)
-class Source:
-    """Rows that came from outside or were first met here: `base` + position is a row's global id."""
-
-    name: str | None
-    kind: str  # file, made (a whole in sight), held (a name holds it; may be a part), met (nobody's name: its row numbers mean nothing)
-    base: int
-    rows: int
-    file: str | None = None
-    line: int | None = None
-    columns: list[str] | None = None
-    ref: Any = None  # a weak reference to the object itself
-
-    @property
-    def as_read(self) -> bool:
-        """Do positions in it mean something to the person?"""
-        return self.kind != "met"
-
-    @property
-    def whole(self) -> bool:
-        """Is it known to be all that there was, so that what stands in it twice was there twice?"""
-        return self.kind in ("file", "made")
-
-
-@dataclass(eq=False, slots=True)
-class Known:
-    """What is known of one array: the source row of each of its rows, and what was learnt from which rows on the way to it."""
-
-    ids: np.ndarray  # global row ids, -1 where unknown; equal rows of a source share the first one's id
-    source: Source
-    width: int = 1
-    names: list[str] | None = None
-    makers: tuple[Any, ...] = ()  # fitted transformers (or other learners) whose output this is
-    resampled: tuple[Any, ...] = ()  # resamplings on the way
-    made: np.ndarray | None = None  # rows that a resampler made up or repeated
-    exact: bool = True  # False: rows were told by a few columns, equal rows may be mixed up
-    table: Table | None = None
-    hashes: np.ndarray | None = None
-    _sorted: tuple[np.ndarray, np.ndarray] | None = None
-    _bits: float | None = None
-    notes: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def rows(self) -> int:
-        return len(self.ids)
-
-    @property
-    def bits(self) -> float:
-        """Entropy of a row in bits, columns taken as independent: can equal rows be chance?"""
-        if self._bits is None:
-            self._bits = float(column_bits(self.table).sum()) if self.table is not None else 99.0
-        return self._bits
-
-    def sorted(self) -> tuple[np.ndarray, np.ndarray]:
-        """(hashes in order, their positions), worked out once."""
-        if self._sorted is None:
-            order = np.argsort(self.hashes, kind="stable")
-            self._sorted = self.hashes[order], order
-        return self._sorted
-
-    def find(self, hashes: np.ndarray) -> np.ndarray:
-        """The position here of each hash, -1 where there is none."""
-        if hashes is self.hashes:
-            return first_equal(hashes, self.sorted()[1])
-        values, order = self.sorted()
-        at = np.minimum(np.searchsorted(values, hashes), len(values) - 1)
-        return np.where(values[at] == hashes, order[at], -1)
-
-    def ids_at(self, at: np.ndarray) -> np.ndarray:
-        """The ids of the rows found at these positions: -1 where none was, or where equal rows here are different rows of the source."""
-        ids = np.where(at >= 0, self.ids[at], -1)
-        unlike = self._twins()
-        return np.where(np.isin(at, unlike), -1, ids) if len(unlike) else ids
-
-    def _twins(self) -> np.ndarray:
-        """Positions that `find` gives for rows of which there are equal ones with other ids, worked out once."""
-        held = self.notes.get("twins")
-        if held is None:
-            values, order = self.sorted()
-            again = np.flatnonzero((values[1:] == values[:-1]) & (self.ids[order][1:] != self.ids[order][:-1]))
-            held = self.notes["twins"] = order[np.searchsorted(values, np.unique(values[again]))]
-        return held  # type: ignore[no-any-return]
 
 
 class Lineage:
@@ -116,6 +34,8 @@ class Lineage:
         self._by_id: dict[int, tuple[Any, Known, Any]] = {}
         self._next = 0
         self._bytes = 0
+        self._met: dict[int, Met] = defaultdict(Met)  # by width
+        self._keys = matching.Keys()
         self.parts: dict[str, Any] = {}  # what adapters share over this registry, by name
 
     # ---- what adapters call
@@ -238,8 +158,9 @@ class Lineage:
         self.sources.append(source)
         ids = source.base + first
         if kind in ("met", "held"):
-            for known in self.known:
-                if known.width == (table.width if table is not None else shape_of(x)[-1]) and known.hashes is not None:
+            width = table.width if table is not None else shape_of(x)[-1]  # type: ignore[index]
+            for known in self.known if self._met[width].any(hashes) else ():
+                if known.width == width and known.hashes is not None:
                     at = known.find(hashes)
                     ids = np.where((at >= 0) & (known.ids[at] >= 0), known.ids[at], ids)
         found = Known(ids, source)
@@ -254,8 +175,10 @@ class Lineage:
             probes = spaced(len(hashes), PROBES)
             if table is not None and table.width == 1 and len(np.unique(hashes)) < 0.9 * len(hashes):
                 return None  # one column of repeated values names no rows
-            for known in sorted(reversed(self.known), key=lambda k: (len(k.resampled), len(k.makers))):
-                if known.hashes is None or (known.width != width and width >= 0) or (known.find(hashes[probes]) >= 0).mean() < 0.9:
+            few = hashes[probes]
+            alike = self.known if width < 0 or self._met[width].most(few) else ()
+            for known in sorted(reversed(alike), key=lambda k: (len(k.resampled), len(k.makers))):
+                if known.hashes is None or (known.width != width and width >= 0) or not known.holds_most(few):
                     continue
                 if len(hashes) == known.rows and np.array_equal(known.hashes, hashes):
                     return known
@@ -266,7 +189,7 @@ class Lineage:
                 return None
             for known in sorted(reversed(self.known), key=lambda k: (-k.rows, len(k.makers))):
                 if known.table is not None and known.table.rows and known.table.width:
-                    found = matching.by_columns(table, known.table, known.ids)
+                    found = matching.by_columns(table, known.table, known.ids, self._keys)
                     if found is not None:
                         at, exact = found
                         return self._derived(known, at, exact)
@@ -334,6 +257,7 @@ class Lineage:
             known.hashes, known.table = hashes, table
             if hashes is not None:
                 self.known.append(known)
+                self._met[known.width].add(known)
             self._bytes += table.nbytes if table is not None else 0
         reference = weak(x)
         if reference is not None:

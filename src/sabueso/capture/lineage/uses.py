@@ -16,7 +16,8 @@ import numpy as np
 from .. import distributions, stacked
 from . import sets, sight, standardised
 from .fingerprints import spaced
-from .registry import Known, Lineage
+from .known import Known
+from .registry import Lineage
 from .sight import Origin
 
 FIRST = 50
