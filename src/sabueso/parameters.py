@@ -27,6 +27,15 @@ def idle_rows(facts: list[Fact]) -> list[Row]:
     return idle
 
 
+def nothing_to_train(fact: Fact, parameters: list[Fact]) -> list[Row]:
+    """Rows that the optimizer of these steps holds, where each that it holds, of any model, is frozen in every sampled step."""
+    alike = [f for f in parameters if f.process == fact.process and f["optimizer"] == fact["optimizer"]]
+    held = [r for f in alike for r in f["rows"] if r["optimizer"] is not None]
+    if any(r["requires_grad"] or r["stepped"] for r in held) or any(r["changed"] for f in alike for r in f["rows"]):
+        return []
+    return [r for r in fact["rows"] if r["optimizer"] is not None] if any(r["reached"] for f in alike for r in f["rows"]) else []
+
+
 def harmless(idle: list[Row], rows: list[Row]) -> bool:
     """Only scales and shifts, or one random layer at the input that widens: random features."""
     weights = [r for r in idle if len(r["shape"]) >= 2]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from .events import Fact, Series
+
 
 def out_of_reach(target: dict[str, Any], low: float, high: float) -> float:
     """The share of targets that a bounded activation cannot give, as far as it is known."""
@@ -38,3 +40,9 @@ def constant(function: str, shape: list[int], maker: dict[str, Any] | None) -> t
     if function in ("categorical_crossentropy", "sparse_categorical_crossentropy") and shape[-1:] == [1]:
         return f"{function} over a single column is 0 whatever the model says: its share of itself is always 1", "binary_crossentropy"
     return None
+
+
+def lowest(losses: list[Series] | None, fact: Fact) -> list[tuple[str, float, str]]:
+    """The lowest training loss seen."""
+    values = [v for s in losses or () if s.process == fact.process for v in s.values if math.isfinite(v)]
+    return [("lowest training loss of a batch", round(min(values), 4), "near 0 where the model can learn the classes")] if len(values) > 8 else []

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from . import agreement, breaks, columns, lineage, naming, pairs, summarise, tables, twins
+from .lineage.registry import shape_of
 from .recorder import Recorder
 
 MOST_LEVELS = 30
@@ -179,7 +180,12 @@ def texts(held: list[pairs.Held], rows: int) -> dict[str, np.ndarray]:
     """Texts at hand, one a row: where each row comes from, say."""
     found = {}
     for h in held:
-        if len(found) < MOST_TEXTS and not summarise.is_frame(h.thing) and summarise.library(h.thing) in ("", "numpy") and len(h.thing) == rows:
+        if (
+            len(found) < MOST_TEXTS
+            and not summarise.is_frame(h.thing)
+            and summarise.library(h.thing) in ("", "numpy")
+            and (shape_of(h.thing) or (0,))[0] == rows
+        ):
             values = np.asarray(h.thing) if getattr(h.thing, "ndim", 1) == 1 else np.zeros((0, 0))
             if values.ndim == 1 and (values.dtype.kind == "U" or values.dtype.kind == "O" and all(isinstance(v, str) for v in values.tolist())):
                 found[h.name] = values

@@ -9,7 +9,7 @@ from typing import Any
 from ...catalogue import check
 from ...events import Fact
 from ...findings import Finding
-from ...parameters import harmless, idle_rows, layer_line, shared_module, size
+from ...parameters import harmless, idle_rows, layer_line, nothing_to_train, shared_module, size
 from ...places import Place
 
 LEADS_TO = ("not-learning", "underfitting", "learning-rate-too-low", "overfitting", "vanishing-gradient", "symmetric-init")
@@ -29,6 +29,7 @@ def frozen_parameters(parameters: list[Fact], *, least: int = 2) -> Iterator[Fin
     Evidence
     --------
     Values equal to those that the initialiser drew, after at least two steps in which other layers of the same model changed.
+    Or all that an optimizer holds is frozen while it steps: nothing is trained, though gradients reach other layers.
     Silent for what was loaded, trained earlier in the run, or copied into; for models that are frozen as a whole (targets, teachers); and for
     a single random layer at the input that gives at least as many numbers as it takes (random features lose nothing).
     Remedy
@@ -75,6 +76,9 @@ def frozen_parameters(parameters: list[Fact], *, least: int = 2) -> Iterator[Fin
         by_model[fact.process, fact["model"], fact["optimizer"], fact.get("version") or 0].append(fact)
     for facts in by_model.values():
         last = facts[-1]
+        if last["steps"] >= least and (held := nothing_to_train(last, parameters)):
+            yield told(last, held, held, facts[0].place.step)
+            continue
         elsewhere = trained_by_another(last, parameters)  # stages: the head first, then all
         idle = [r for r in idle_rows(facts) if r["path"] not in elsewhere]
         trained = [r for r in last["rows"] if r["changed"] or r["stepped"]]
@@ -110,9 +114,16 @@ def told(fact: Fact, idle: list[dict[str, Any]], frozen: list[dict[str, Any]], s
     line = fact.get("optimizer_line")
     if len(frozen) == len(idle):
         line = next((r["frozen_at"] for r in idle if r.get("frozen_at")), None) or layer_line(idle) or fact["built"]
-        evidence.append((f"requires_grad of `{idle[0]['path']}`", False, "True: it was neither loaded nor trained before"))
-        says = f"`{module}` was never trained or loaded, yet it is frozen: its weights stay random"
         remedy = f"let `{module}` be trained (requires_grad / trainable = True), or load its weights before it is frozen"
+        if all(r["untouched"] for r in idle):
+            evidence.append((f"requires_grad of `{idle[0]['path']}`", False, "True: it was neither loaded nor trained before"))
+            says = f"`{module}` was never trained or loaded, yet it is frozen: its weights stay random"
+        else:
+            evidence = [("parameters that the optimizer holds", count, None), ("of these frozen", count, 0)]
+            says, remedy = (
+                f"all that the optimizer holds (`{module}`) is frozen: its steps change nothing",
+                f"let some of `{module}` be trained, or hold what is",
+            )
     else:
         says = f"no optimizer holds `{module}`: it gets gradients but is never changed"
         evidence.append(("parameters that the optimizer holds but the model no longer has", fact["orphans"], 0))

@@ -10,7 +10,7 @@ from ...catalogue import check
 from ...events import Fact, Series
 from ...findings import Finding
 from ...places import Place
-from ...reach import constant, least_loss, out_of_reach
+from ...reach import constant, least_loss, lowest, out_of_reach
 
 TRANSPARENT = frozenset({"clamp", "clip", "clamp_min", "clamp_max", "dropout", "float", "convert_to_tensor", "cast"})
 BOUNDED = {"sigmoid": (0.0, 1.0), "tanh": (-1.0, 1.0), "softmax": (0.0, 1.0), "relu": (0.0, math.inf), "hardtanh": (-1.0, 1.0), "hardsigmoid": (0.0, 1.0),
@@ -114,10 +114,12 @@ def mismatch(fact: Fact, maker: dict[str, Any] | None, outside: float) -> tuple[
             return (f"{where} ends in {op}, and {function} applies its own {'sigmoid' if 'binary' in function else 'softmax'} once more",
                     [ranged, ("lowest value that the loss can take", round(floor, 3), 0.0)],
                     f"leave the {op} out of the model and apply it only where probabilities are read")  # fmt: skip
-    if fact.get("from_logits") is False and op not in ("softmax", "sigmoid") and (given.get("low", 0.0) < -1e-3 or given.get("outside_one", 0.0) > 0.01):
+    scores = op == "relu" or given.get("low", 0.0) < -1e-3 or given.get("outside_one", 0.0) > 0.01
+    if fact.get("from_logits") is False and op not in ("softmax", "sigmoid") and scores:
+        instead = "a softmax (sigmoid) as the last activation"
         return (f"{where} gives scores, but {function} expects probabilities (from_logits=False)",
-                [(f"range of the prediction given to {function}", f"{given['low']:.4g} to {given['high']:.4g}", "0 to 1")],
-                "from_logits=True in the loss, or a softmax (sigmoid) as the last activation")  # fmt: skip
+                [(f"range of the prediction given to {function}", f"{given['low']:.4g} to {given['high']:.4g}", "0 to 1, by a softmax or sigmoid")],
+                f"{instead} in place of the relu" if op == "relu" else f"from_logits=True in the loss, or {instead}")  # fmt: skip
     if function in ("nll_loss", "kl_div") and op in ("softmax", "sigmoid"):
         return (f"{function} expects log-probabilities, {where} gives probabilities", [ranged[:2] + ("log-probabilities, 0 or less",)],
                 "log_softmax in place of softmax")  # fmt: skip
@@ -142,9 +144,3 @@ def place_of(fact: Fact, maker: dict[str, Any] | None) -> Place:
         return Place(stage="train", file=line[0], line=line[1], step=fact.place.step, module=maker.get("module"))
     line = fact.get("built") or own.get("built") or (maker or {}).get("line") or called
     return Place(stage="train", file=line[0], line=line[1], step=fact.place.step, module=maker.get("module") if maker else None)
-
-
-def lowest(losses: list[Series] | None, fact: Fact) -> list[tuple[str, float, str]]:
-    """The lowest training loss seen."""
-    values = [v for s in losses or () if s.process == fact.process for v in s.values if math.isfinite(v)]
-    return [("lowest training loss of a batch", round(min(values), 4), "near 0 where the model can learn the classes")] if len(values) > 8 else []
