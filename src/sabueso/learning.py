@@ -159,6 +159,17 @@ def behind(training: Training, learnable: Iterable[Fact], least: float = 0.15) -
     return None
 
 
+def by_heart(training: Training, few_rows: Iterable[Fact]) -> Harm | None:
+    """A training on a handful of rows that could be learnt by heart, and were not."""
+    for fact in few_rows:
+        inside = training.steps[0] <= (fact.place.step or 0) <= training.steps[-1]
+        if inside and fact["function"] == training.function and training.baseline is not None:
+            says = f"the loss ends at {training.last:.4g}, though there are but {fact['rows']} rows to be learnt by heart"
+            what = f"loss at the end (the best constant has {training.baseline:.4g})"
+            return Harm("by heart", int(training.steps[-1]), says, ((what, training.last, f"near 0: {fact['rows']} different rows in all"),))
+    return None
+
+
 def harmed(train_loss: Iterable[Series], targets: Iterable[Fact] | None, least: float = 0.2) -> tuple[str, Any, Any] | None:
     """The number that shows that no training of the run got anywhere; None where one did, or where it can't be said."""
     runs = trainings(train_loss, targets or ())

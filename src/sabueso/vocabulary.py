@@ -97,6 +97,9 @@ VOCABULARY: dict[str, Term] = {
     "learnable": Term(
         "fact", "", "what the nearest rows of the training data alone tell of a target: share of the best constant's loss that they get rid of, rows", "torch"
     ),
+    "few_rows": Term(
+        "fact", "", "all rows that a model was trained on, where they are so few that they can be learnt by heart: function, rows, batches", "torch"
+    ),
     "linear_chain": Term("fact", "", "a linear map fed by another with nothing between that bends: module, fed_by, width, into, from, lines built", "torch"),
     "loss_spike": Term(
         "fact", "", "a loss far above those before it: loss, usual, the rows of the batch that make it up, their prediction, target, place", "torch"

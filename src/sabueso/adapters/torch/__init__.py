@@ -20,7 +20,7 @@ PROVIDES = (
     "evaluation", "future_seen", "loss_call", "broadcast", "softmax_dim", "graph_cut", "scheduler", "weights_loaded", "weights_missed", "rebuilt",
     "activation", "gradient_nonfinite", "gradient_zeros", "initial_weights", "linear_chain", "norm_rows", "output_mean", "output_nonfinite",
     "output_std", "units_alike", "units_constant", "units_dead", "units_saturated", "update_ratio", "weight_gradient", "weight_norm",
-    "learnable", "recurrence", "evaluation_error", "experiment", "loss_spike", "targets", "weights_kept",
+    "learnable", "few_rows", "recurrence", "evaluation_error", "experiment", "loss_spike", "targets", "weights_kept",
     "batch_metric", "batch_mixing", "device_asked", "held_out", "host_reads", "input_layout", "input_scale", "inputs", "label_order", "loader_use",
     "nonfinite_found", "nonfinite_step", "padding", "rank", "rank_batches", "rank_end", "rank_epoch", "rank_weights", "row_use", "sample_seed",
     "sampler_epochs", "gradients_underflown", "half_precision", "picture_layout", "updates_lost",

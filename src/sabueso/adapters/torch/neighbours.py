@@ -1,6 +1,7 @@
 """Neighbours: how much of a loss the nearest rows of the training data alone would get rid of, as a yardstick for what a model learns.
 
 Rows and targets of sampled steps are kept (a few hundred); at the end each row is predicted from its nearest neighbours, itself left out.
+Where there are but a handful of rows (the four of XOR), they are to be learnt by heart, and their number is the fact.
 """
 
 from __future__ import annotations
@@ -11,13 +12,15 @@ import numpy as np
 
 from ...capture import agreement
 from .lines import Line
-from .targets import BINARY, CLASSES, SQUARES
+from .targets import ABSOLUTE, BINARY, CLASSES, SQUARES
 from .trace import is_plain, tensors_in
 from .watch import Watch
 
 PART = "neighbours"
 MOST_ROWS = 600
 LEAST_ROWS = 150
+BY_HEART = (4, 32)  # rows that any net with a hidden layer can learn by heart
+SEEN = 4  # batches without a new row, before these are taken to be all
 MOST_WIDTH = 4096
 MOST_COLUMNS = 16  # of a target
 NEAR = 15
@@ -33,12 +36,13 @@ class Neighbours:
         self.function, self.line = "", None
         self.rows: dict[bytes, tuple[np.ndarray, np.ndarray]] = {}
         self.step = 0  # at which the first rows were taken
+        self.batches, self.new, self.conflict = 0, 0, False  # looked at, the last that had a new row, one row with two targets
         self.closed = False  # another training has begun: its targets may be others
 
     def forward(self, root: Any, inputs: Any, outputs: Any) -> None:
         """What the model was given."""
         first = next(iter(tensors_in(inputs)), None)
-        fits = first is not None and is_plain(first) and not first.requires_grad and first.dim() > 1 and first.is_floating_point()
+        fits = first is not None and is_plain(first) and not first.requires_grad and first.dim() > 1 and not first.is_complex()
         fits = fits and first.numel() <= MOST_WIDTH * max(1, first.shape[0]) and first.element_size() >= 2
         self.inputs = first.detach() if fits and self.inputs is None else None
 
@@ -46,7 +50,7 @@ class Neighbours:
         """What it should have answered."""
         inputs, self.inputs = self.inputs, None
         line: Line | None = call.made.line
-        if inputs is None or self.watch.evaluating or self.closed or len(self.rows) >= MOST_ROWS or call.function not in CLASSES | BINARY | SQUARES:
+        if inputs is None or self.watch.evaluating or self.closed or len(self.rows) >= MOST_ROWS or call.function not in CLASSES | BINARY | SQUARES | ABSOLUTE:
             return
         target, rows = call.target, inputs.shape[0]
         if self.function and (self.function, self.line) != (call.function, line) or not is_plain(target) or target.requires_grad:
@@ -59,8 +63,13 @@ class Neighbours:
             self.function, self.line, self.step = call.function, line, self.watch.step
         step = max(1, rows // MOST_ROWS)
         given, wanted = wide(inputs[::step]).reshape(-1, inputs[0].numel()).numpy(), target.detach()[::step].reshape(len(inputs[::step]), -1).numpy()
+        self.batches += 1
         for x, y in zip(given[:MOST_ROWS], wanted[:MOST_ROWS], strict=False):
-            self.rows.setdefault(x.tobytes(), (x.copy(), y.astype(np.float64)))
+            known = self.rows.get(x.tobytes())
+            if known is None:
+                self.rows[x.tobytes()], self.new = (x.copy(), y.astype(np.float64)), self.batches
+            elif len(self.rows) <= BY_HEART[1]:
+                self.conflict = self.conflict or not np.array_equal(known[1], y)
 
     def begins(self, held: Any) -> None:
         """A new optimizer."""
@@ -70,10 +79,13 @@ class Neighbours:
         self.inputs = None
 
     def last_words(self) -> None:
-        """Fact `learnable`."""
+        """Facts `learnable` and `few_rows`."""
         kept = list(self.rows.values())[:MOST_ROWS]
         kept = [(x, y) for x, y in kept if x.shape == kept[0][0].shape and y.shape == kept[0][1].shape]  # several nets may share one loss
-        if len(kept) < LEAST_ROWS:
+        if BY_HEART[0] <= len(kept) <= BY_HEART[1] and self.batches - self.new >= SEEN and not self.conflict and len({tuple(y) for _, y in kept}) > 1:
+            value = {"function": self.function, "rows": len(kept), "batches": self.batches}
+            self.recorder.fact("few_rows", value, stage="train", step=self.step, **(self.line.place if self.line else {}))
+        if len(kept) < LEAST_ROWS or self.function in ABSOLUTE or kept[0][0].dtype.kind != "f":  # numbers of words have no neighbours
             return
         x, y = (np.stack(part) for part in zip(*kept, strict=True))
         features = agreement.prepared(x)
@@ -117,7 +129,7 @@ def of_numbers(y: np.ndarray, near: np.ndarray) -> float | None:
 
 def install(watch: Watch) -> None:
     """Hang on the calls of models and losses in sampled steps."""
-    if not watch.recorder.wants("learnable"):
+    if not watch.recorder.wants("learnable") and not watch.recorder.wants("few_rows"):
         return
     neighbours = Neighbours(watch)
     watch.hang("on_forward", PART, neighbours.forward)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ...catalogue import check
 from ...events import Fact, Series
 from ...findings import Finding
-from ...learning import behind, trainings
+from ...learning import Training, behind, by_heart, trainings
 from ...parameters import missed, unwritten
 from ...places import Place
 
@@ -17,7 +17,7 @@ from ...places import Place
 def not_learning(
     rebuilt: list[Fact] | None = None, weights_loaded: list[Fact] | None = None, train_loss: list[Series] | None = None, targets: list[Fact] | None = None,
     learnable: list[Fact] | None = None, initial_weights: list[Fact] | None = None, activation: list[Fact] | None = None,
-    weights_missed: list[Fact] | None = None, copy_unwritten: list[Fact] | None = None, *, least: int = 5, steps: int = 150,
+    weights_missed: list[Fact] | None = None, copy_unwritten: list[Fact] | None = None, few_rows: list[Fact] | None = None, *, least: int = 5, steps: int = 150,
 ) -> Iterator[Finding]:  # fmt: skip
     """What is learnt is thrown away: built anew each epoch, overwritten with weights never trained, never loaded, or never copied.
 
@@ -35,7 +35,8 @@ def not_learning(
     weights or each had one pass over a loader. Folds and searches use what they trained. Overwritten: a trained module loaded, at least
     twice, the state of a living model that never changed and that the loss depends on. Never loaded: load_state_dict took no name, or fewer
     than differ by a prefix alone, and nothing else put weights in. Where nothing else is known: after 150 steps the loss is still that of
-    the best constant, though the nearest rows get rid of three tenths of it and more (a warning).
+    the best constant, though the nearest rows get rid of three tenths of it and more, or all rows are so few that any net with a hidden
+    layer learns them by heart (a warning).
     Remedy
     ------
     Build before the loop; copy from the trained network to its target.
@@ -99,18 +100,19 @@ def not_learning(
         )
     yield from (*map(missed, weights_missed or ()), *map(unwritten, copy_unwritten or ()))
     if activation:  # a linear model is another matter: underfitting
-        yield from in_vain(train_loss or [], targets or [], learnable or [], initial_weights or [], steps)
+        yield from in_vain(trainings(train_loss or [], targets or [], initial_weights or []), [*(learnable or ()), *(few_rows or ())], steps)
 
 
-def in_vain(train_loss: list[Series], targets: list[Fact], learnable: list[Fact], initial_weights: list[Fact], steps: int) -> Iterator[Finding]:
-    """A loss that stays at that of the best constant, though the nearest rows of the same data tell the targets."""
-    for training in trainings(train_loss, targets, initial_weights):
-        wrong = behind(training, learnable, 0.3)
+def in_vain(runs: list[Training], tells: list[Fact], steps: int) -> Iterator[Finding]:
+    """A loss that stays at that of the best constant, though the nearest rows of the same data tell the targets, or they are but a handful."""
+    for training in runs:
+        wrong = behind(training, [f for f in tells if f.name == "learnable"], 0.3) or by_heart(training, [f for f in tells if f.name == "few_rows"])
         if wrong is None or len(training.losses) < steps or (training.learnt or 0.0) > 0.05:
             continue
         evidence = [("share of the loss of the best constant answer that training got rid of", round(training.learnt or 0.0, 3), "most of it"), *wrong.evidence]
         place = training.place.but(step=int(training.steps[-1]))
-        remedy = "let it learn 20 rows by heart first: where that fails too, the path from the inputs to the loss is broken"
+        first = "multiply the learning rate by ten, or take Adam, until it learns them" if wrong.kind == "by heart" else "let it learn 20 rows by heart first"
+        remedy = f"{first}: where that fails too, the path from the inputs to the loss is broken"
         yield Finding(f"{len(training.losses)} steps taught the model nothing: {wrong.says}", place, evidence, remedy, severity="warning", confidence=0.55)
         return
 
