@@ -19,6 +19,8 @@ def of(fact: Fact, counterfactual: list[Fact] | None) -> Finding:
         return _of_key(fact)
     if fact["how"] == "order":
         return _of_order(fact)
+    if fact["how"] == "loader":
+        return _of_loader(fact)
     experiment = row_uses.tried(counterfactual, "misaligned-labels")
     table, column = fact.get("table") or "the table", fact.get("column") or "labels"
     evidence: list[tuple[str, Any, Any]] = [
@@ -62,6 +64,20 @@ def _of_order(fact: Fact) -> Finding:
                   ("share of labels that are those of their row", fact["agree"], 1.0)],
         remedy=f"Put both into one order at once: rows = rng.permutation(len({x})); {x}, {y} = {x}[rows], {y}[rows].",
         confidence=0.95, verified="fact",
+    )  # fmt: skip
+
+
+def _of_loader(fact: Fact) -> Finding:
+    """Answers in the order that a loader drew, scored against truths in the order of the table."""
+    loader, scored = fact.get("name") or "the loader", fact["scored"][1]
+    return Finding(
+        says=f"{loader!r} shuffles, so the answers scored in line {scored} stand in another order than the truths: {fact['out']} of {fact['rows']} are "
+             f"compared with another row's (the one at {fact['at']} is that of row {fact['first_input']}).",
+        place=fact.place.but(tensor=fact.get("name"), row=fact["out_rows"], stage="evaluate"),
+        evidence=[("agreement of answers and truths as scored, from chance (0) to equal (1)", fact["agree"], "0 means chance"),
+                  ("agreement in the order that the loader drew", fact["along"], None), ("answers beside another row's truth", fact["out"], 0)],
+        remedy="Do not shuffle what is judged (shuffle=False), or collect the truths from the same batches as the answers.",
+        confidence=0.97, verified="fact",
     )  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..capture import shuffled
 from ..capture.around import Patches
 from ..capture.calling import caller, direct
 from ..capture.flow import Flow
@@ -23,7 +24,7 @@ from ..capture.recorder import Recorder, guarded
 from ..capture.scores import LABELS, NUMBERS, SCORES, Site
 
 LIBRARIES = ("sklearn.metrics",)
-PROVIDES = ("metric",)
+PROVIDES = ("metric", "row_mismatch")
 MOST_SITES = 80
 
 
@@ -66,6 +67,7 @@ class Metrics:
             site.see(a, b, result, caller() if own else None, step, dict(kwargs), self.flow.fits)
             if own:
                 self.arguments(site, true, answered, a, b)
+                self.order(a, b)
 
         return after
 
@@ -83,6 +85,15 @@ class Metrics:
         if of_answer is None and site.clipped is None and site.metric in SCORES:
             site.clipped = clipped(self.flow.outputs.last(len(b)), b)
         site.provenance(of_true, of_answer, a, b, self.flow.outputs)
+
+    def order(self, a: np.ndarray, b: np.ndarray) -> None:
+        """Do the answers stand in the order of a shuffled loader?"""
+        passes = self.recorder.shared.get("passes")
+        told = shuffled.look(passes(), a, b) if passes is not None and self.recorder.wants("row_mismatch") else None
+        if told is not None and self.recorder.once("row_mismatch", told["how"], told["line"]):
+            file, line = user_line()
+            value = told | {"scored": [file, line]}
+            self.recorder.fact("row_mismatch", value, stage="evaluate", file=told["file"] or file or "", line=told["line"] or line)
 
     def codes(self, of_answer: Any, true: Any) -> None:
         """Were the labels here numbered by the encoder that numbered those of the fit?"""
@@ -145,7 +156,7 @@ def _two(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
 def install(recorder: Recorder) -> Callable[[], None]:
     """Hook the metric functions and the scorers."""
     hooks, guard = Metrics(recorder), guarded("metrics", recorder)
-    if not recorder.wants("metric", "search"):
+    if not recorder.wants("metric", "search", "row_mismatch"):
         return hooks.patches.undo
     package = sys.modules["sklearn.metrics"]
     for metric in (*LABELS, *SCORES, *NUMBERS):

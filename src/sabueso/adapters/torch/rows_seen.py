@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from collections import deque
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from ...capture import lineage
 from ...capture.lineage import order, sight, uses
 from ...capture.lineage.known import Known
 from ...capture.lineage.registry import shape_of
+from ...capture.shuffled import Passed
 from . import entities_seen, splits
 from .watch import Watch
 
@@ -94,6 +96,8 @@ class RowsSeen:
         self.forwards: dict[Any, list[tuple[Known, sight.Origin]]] = {}  # by optimizer's number: rows judged by no loader
         self.tried: dict[int, int] = {}  # by line: forwards met there
         self.unread: dict[str, Any] = {}
+        self.orders: deque[Passed] = deque(maxlen=4)
+        self.recorder.shared["passes"] = self.whole_passes
         self.recorder.at_exit(self.tell)
 
     # ---- batches
@@ -166,6 +170,18 @@ class RowsSeen:
             for indices in over.indices:
                 seen[indices] = True
             over.rows.judge(over.last, seen)
+            self.in_other_order(over)
+
+    def in_other_order(self, over: Pass) -> None:
+        """Keep the order of a whole pass that was judged, if it is not that of the rows."""
+        drawn, rows = np.concatenate([np.asarray(i).reshape(-1) for i in over.indices] or [np.zeros(0, int)]), over.rows
+        if len(drawn) == rows.known.rows <= MOST_ROWS and (drawn[1:] < drawn[:-1]).any():
+            self.orders.append(Passed(drawn, rows.name, rows.file, rows.line))
+
+    def whole_passes(self) -> list[Passed]:
+        """The last passes, those that have just ended among them, newest first."""
+        self.judged()
+        return list(self.orders)[::-1]
 
     def on_evaluation(self, root: Any, inputs: Any, outputs: Any) -> None:
         """Rows of an array that a loader trains from, given to the network as they are once it had learnt."""
