@@ -53,3 +53,31 @@ def test_scores_are_compared_by_correlation() -> None:
     assert found is not None and found["along"] > 0.9 and abs(found["agree"]) < 0.3
     assert shuffled.look([Passed(order, "test", "a.py", 3)], true, true + 0.1) is None, "they fit as they are"
     assert shuffled.look([Passed(order, "test", "a.py", 3)], true, rng.normal(size=200)) is None, "they fit neither way"
+
+
+LABELS = """
+    import torch
+    from torch.utils.data import DataLoader, TensorDataset
+
+    def loader():
+        torch.manual_seed(0)
+        x = torch.randn(500, 5)
+        y = (x @ torch.randn(5, 3)).argmax(1)
+        return DataLoader(TensorDataset(x, y.roll({shift})), batch_size=50, shuffle=True)
+
+    batches = loader()
+    net = torch.nn.Sequential(torch.nn.Linear(5, 16), torch.nn.ReLU(), torch.nn.Linear(16, 3))
+    opt = torch.optim.Adam(net.parameters(), lr=0.02)
+    for epoch in range(8):
+        for a, b in batches:
+            opt.zero_grad()
+            torch.nn.functional.cross_entropy(net(a), b).backward()
+            opt.step()
+"""
+
+
+@pytest.mark.parametrize("shift", [0, 1])
+def test_all_labels_of_a_data_set_are_a_row_off(shift: int, tmp_path: Path) -> None:
+    (tmp_path / "fed.py").write_text(textwrap.dedent(LABELS).format(shift=shift))
+    diagnosis = watched(tmp_path / "fed.py")
+    assert [c["check"] for c in diagnosis["culprits"]] == ["misaligned-labels"] * shift, told(diagnosis)

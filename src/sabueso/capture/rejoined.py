@@ -1,5 +1,7 @@
 """Rows moved without their labels: the arrays that a batch was cut from beside those that hold the same rows in another order or number.
 
+Or all labels of the array itself stand a row or a few off: they agree with their neighbours only when moved back.
+
 What is in use is known by content: the rows of the batch stand in `x`, and its targets are `y` at the same places. If the rows of `x` also
 stand, moved or thinned out, in another array `s` with labels `l` beside it, the labels of `l` for those rows should be `y`.
 """
@@ -18,6 +20,7 @@ MOST_VALUES = 3_000_000  # of an array
 MOST_ARRAYS = 12
 LEAST_ROWS = 100
 NEVER = 0.12  # above chance: labels that tell nothing of their neighbours
+SHIFTS = (1, -1, 2, -2, 3, -3)  # rows by which all labels may be off
 GAIN = 0.3  # above chance: those that do
 
 
@@ -34,14 +37,14 @@ def look(recorder: Recorder, inputs: np.ndarray, targets: np.ndarray) -> bool:
             continue
         mine = [(h, y.reshape(-1)) for h, y in labels if len(y) == len(rows) and same(y.reshape(-1)[at], targets)]
         if mine:
-            compare(recorder, x, rows, mine, arrays, labels)
+            compare(recorder, x, rows, mine, arrays, labels) or off(recorder, x, rows, *mine[0])
             fed_tables.judge(recorder, x, mine[0][1], mine[0][0].name)
             return True
     return False
 
 
-def compare(recorder: Recorder, x: Held, rows: np.ndarray, mine: list[tuple[Held, np.ndarray]], arrays: list[Held], labels: list[Any]) -> None:
-    """Are the labels in use those that stand beside the same rows elsewhere?"""
+def compare(recorder: Recorder, x: Held, rows: np.ndarray, mine: list[tuple[Held, np.ndarray]], arrays: list[Held], labels: list[Any]) -> bool:
+    """Are the labels in use other than those that stand beside the same rows elsewhere?"""
     for s in arrays:
         if s.thing is x.thing or len(s.thing) < len(rows) or int(np.prod(s.thing.shape[1:])) != rows.shape[1]:
             continue
@@ -55,16 +58,38 @@ def compare(recorder: Recorder, x: Held, rows: np.ndarray, mine: list[tuple[Held
             found = judged(rows, y, other[at]) if kin(y, other) else None
             if found is not None:
                 tell(recorder, x, name, s, h, np.flatnonzero(~close(y, other[at])), found)
-                return
+                return True
+    return False
+
+
+def off(recorder: Recorder, x: Held, rows: np.ndarray, held: Held, y: np.ndarray) -> None:
+    """Do all labels fit their rows only when they are moved by one to three?"""
+    near = neighbours_of(rows)
+    for k in SHIFTS if near is not None else ():
+        found = confirmed(near, y, np.roll(y, -k))  # type: ignore[arg-type]
+        if found is not None:
+            told = numbers(x, held, found) | {"kind": "shift", "shift": k, "first": 0, "last": len(y) - 1}
+            file, line = authorship.assigned(held.name) or (None, None)
+            recorder.fact("label_agreement", told, **({"file": file, "line": line} if line else {}))
+            return
 
 
 def judged(rows: np.ndarray, y: np.ndarray, other: np.ndarray) -> tuple[float, float, float] | None:
     """(agreement of the labels in use with their neighbours', that of the others, by chance) if only the others' is any."""
+    near = neighbours_of(rows)
+    return confirmed(near, y, other) if near is not None else None
+
+
+def neighbours_of(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+    """(rows looked at, the nearest others of each), by the features; None where those tell nothing."""
     some = agreement.looked_at(len(rows))
     features = agreement.prepared(rows[some])
-    if features.shape[1] == 0:
-        return None
-    near = agreement.neighbours(features, features, agreement.NEIGHBOURS, same=True)
+    return (some, agreement.neighbours(features, features, agreement.NEIGHBOURS, same=True)) if features.shape[1] else None
+
+
+def confirmed(looked: tuple[np.ndarray, np.ndarray], y: np.ndarray, other: np.ndarray) -> tuple[float, float, float] | None:
+    """The same by neighbours that are known."""
+    some, near = looked
     if whole(y) and len(np.unique(y)) <= 60:
         levels, codes = np.unique(np.concatenate([y, other]), return_inverse=True)
         a, b = codes[: len(y)][some], codes[len(y) :][some]
@@ -77,13 +102,18 @@ def judged(rows: np.ndarray, y: np.ndarray, other: np.ndarray) -> tuple[float, f
 
 def tell(recorder: Recorder, x: Held, y: Held, s: Held, other: Held, moved: np.ndarray, found: tuple[float, float, float]) -> None:
     """The fact `label_agreement`, of the kind 'order'."""
-    now, then, chance = (round(v, 3) for v in found)
-    rows = len(x.thing)
-    told = {"kind": "order", "how": f"the order of the rows: {other.name} beside {s.name}", "rows": rows, "looked_at": min(rows, agreement.MOST_ROWS),
-            "classes": None, "by_chance": chance, "first": int(moved[0]), "last": int(moved[-1]), "agreement": now, "agreement_elsewhere": None,
-            "agreement_mended": then, "moved": len(moved), "features": x.name, "labels": y.name, "table": None, "labels_from": None, "where": {}}  # fmt: skip
+    told = numbers(x, y, found) | {"kind": "order", "how": f"the order of the rows: {other.name} beside {s.name}", "first": int(moved[0]),
+                                   "last": int(moved[-1]), "moved": len(moved)}  # fmt: skip
     file, line = authorship.moved(x.name) or authorship.assigned(x.name) or (None, None)
     recorder.fact("label_agreement", told, **({"file": file, "line": line} if line else {}))
+
+
+def numbers(x: Held, y: Held, found: tuple[float, float, float]) -> dict[str, Any]:
+    """What every such fact says."""
+    now, then, chance = (round(v, 3) for v in found)
+    rows = len(x.thing)
+    return {"rows": rows, "looked_at": min(rows, agreement.MOST_ROWS), "classes": None, "by_chance": chance, "agreement": now, "agreement_elsewhere": None,
+            "agreement_mended": then, "features": x.name, "labels": y.name, "table": None, "labels_from": None, "where": {}}  # fmt: skip
 
 
 # ---- rows by content
