@@ -21,7 +21,7 @@ from .columns import Reference, beside, columns, gathered, names_of, positions, 
 from .lineage.fingerprints import spaced
 from .moments import look
 from .naming import names_by_value, names_made
-from .order import order_of
+from .order import Orders
 from .origin import user_line
 from .outputs import MOST, Output, Outputs, plain
 from .recorder import Recorder
@@ -49,7 +49,7 @@ class Flow:
         self.recalled: dict[Any, tuple[Memory, Stream]] = {}
         self.sketches: dict[Any, Reference] = {}  # of columns, by their content
         self.cells, self.spent, self.count, self.fits = 0, 0.0, 0, 0
-        self.copies = Copies()
+        self.copies, self.orders = Copies(), Orders()
         self.told_of: dict[Any, tuple[np.ndarray, dict[str, Any] | None]] = {}  # what stood out in a column of rows, by what it was held against
         recorder.at_exit(self.finish)
 
@@ -319,7 +319,7 @@ class Flow:
         value["columns"] = self._columns(model, got, rows)
         value["skipped"] = self._skipped(model, got)
         if len(got) == len(model.columns):
-            value["order"] = order_of(model.columns, got, value["columns"])
+            value["order"] = self.orders.of(model.columns, got, value["columns"])
         value["answers"] = self._answers(stream)
         value["truth"] = stream.truth.told(rows, got, model.columns, model.target)
         stream.truth.beside_new(value["columns"], got)

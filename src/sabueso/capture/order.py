@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,33 @@ from .columns import Reference
 
 MOST = 60  # columns
 LEAST_ROWS = 8
+MOST_SECONDS = 1.0  # of CPU time for all streams of a run
+
+
+class Orders:
+    """`order_of` for many streams: the same columns beside the same ones are compared once (a search fits dozens of models on one table)."""
+
+    def __init__(self) -> None:
+        self.known: dict[int, dict[str, Any] | None] = {}
+        self.spent = 0.0
+
+    def of(self, references: list[Reference], columns: list[np.ndarray], notable: list[dict[str, Any]]) -> dict[str, Any] | None:
+        """None too where too much time went into others."""
+        fed = [c for c in columns if c.dtype.kind != "O"]
+        key = hash(
+            (
+                *(r.name for r in references),
+                *(r.stock.tobytes() for r in references),
+                *(c.tobytes() for c in fed),
+                *(t["kind"] == "number" for t in notable),
+                len(columns),
+            )
+        )
+        if key not in self.known and self.spent < MOST_SECONDS:
+            began = time.thread_time()
+            self.known[key] = order_of(references, columns, notable)
+            self.spent += time.thread_time() - began
+        return self.known.get(key)
 
 
 def order_of(references: list[Reference], columns: list[np.ndarray], notable: list[dict[str, Any]]) -> dict[str, Any] | None:
@@ -28,8 +56,10 @@ def order_of(references: list[Reference], columns: list[np.ndarray], notable: li
     some = [c[np.isfinite(c.astype(float))].astype(float)[:400] for c in columns]
     if any(not len(c) for c in some):
         return None
-    seen = np.array([[_seen(r, c) for r in references] for c in some])
-    effect = np.array([[drift.numbers(drift.count(r.stock, r.inner), drift.count(c, r.inner)).effect for r in references] for c in some])
+    stocks = [np.unique(r.stock.astype(np.float32)) for r in references]
+    counts = [drift.count(r.stock, r.inner) for r in references]
+    seen = np.array([[_seen(s, c.astype(np.float32)) for s in stocks] for c in some])
+    effect = np.array([[drift.effect(n, drift.count(c, r.inner)) for n, r in zip(counts, references)] for c in some])
     cost = effect - 4 * seen
     best = _assign(cost)
     own = np.arange(width)
@@ -47,11 +77,10 @@ def order_of(references: list[Reference], columns: list[np.ndarray], notable: li
             "moved": [references[j].name for j in moved], "gain": [float(cost[j, j] - cost[j, best[j]]) for j in moved]}  # fmt: skip
 
 
-def _seen(ref: Reference, column: np.ndarray) -> float:
-    """Share of values that the column at fit holds too, compared as 32-bit floats."""
-    stock = np.unique(ref.stock.astype(np.float32))
-    found = np.searchsorted(stock, column.astype(np.float32))
-    return float((stock[np.minimum(found, len(stock) - 1)] == column.astype(np.float32)).mean())
+def _seen(stock: np.ndarray, column: np.ndarray) -> float:
+    """Share of values that the column at fit (its different ones, in order) holds too, both as 32-bit floats."""
+    found = np.searchsorted(stock, column)
+    return float((stock[np.minimum(found, len(stock) - 1)] == column).mean())
 
 
 def _assign(cost: np.ndarray) -> np.ndarray:
