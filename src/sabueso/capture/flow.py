@@ -90,6 +90,7 @@ class Flow:
             model.names = names or names_of(x)
             model.named = model.names is not None
             model.names = model.names or (model.made_by.names if model.made_by is not None else None) or self._named(model, got, model.rows)
+            self.orders.fitted(model.number, [] if model.named else got)
             model.columns = [reference(_name(model.names, j), j, c, self.sketches) for j, c in enumerate(gathered(got))]
             model.target, model.clock, model.parted = self._target(y), links_of(got), parted.telling(got, y) if self.spent < SECONDS else []
         self.spent += time.thread_time() - began
@@ -104,10 +105,7 @@ class Flow:
     def held(self, x: Any, y: Any) -> Model:
         """The sketch of rows that a model not yet there is trained on."""
 
-        class Coming:
-            """Stands for the model until it is there."""
-
-        coming = Coming()
+        coming = type("Coming", (), {})()  # stands for the model until it is there
         model = self.fitted(coming, x, y)
         self.models.pop(id(coming), None)
         return model
@@ -250,6 +248,7 @@ class Flow:
         got = columns(x)
         if got is not None:
             stream.names = names or names_of(x) or stream.names
+            self.orders.fed(stream, [] if stream.names else got)
             step = 1 if n <= CALL_ROWS else -(-2 * n // CALL_ROWS)  # of more, half as many show as much
             at = positions(x) if stream.calls == 1 or len(set(positions(x)[:2])) > 1 else np.arange(n)
             at = at + (0 if _is_indexed(x) else stream.rows)
@@ -320,6 +319,7 @@ class Flow:
         value["skipped"] = self._skipped(model, got)
         if len(got) == len(model.columns):
             value["order"] = self.orders.of(model.columns, got, value["columns"])
+        value["apart"] = self.orders.apart.get(id(stream))
         value["answers"] = self._answers(stream)
         value["truth"] = stream.truth.told(rows, got, model.columns, model.target)
         stream.truth.beside_new(value["columns"], got)

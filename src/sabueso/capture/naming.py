@@ -27,6 +27,21 @@ def names_by_value(columns: list[np.ndarray], rows: int) -> list[str] | None:
     return None
 
 
+def names_exactly(columns: list[np.ndarray]) -> list[str] | None:
+    """The columns of a table in the person's frames that an array's are, row by row; None if none fits wholly, or two of its columns are the same."""
+    if not 2 <= len(columns) <= MOST_COLUMNS or any(c.dtype.kind not in "iufb" for c in columns):
+        return None
+    for table in tables_at_hand():
+        names = columns_of(table)
+        plain = numeric_columns(table) if library(table) == "pandas" and len(names) >= len(columns) and height(table) == len(columns[0]) else None
+        if plain is None:
+            continue
+        chosen = [[n for n, held in zip(names, plain) if np.array_equal(held, column, equal_nan=held.dtype.kind == "f")] for column in columns]
+        if all(len(fits) == 1 for fits in chosen) and len({fits[0] for fits in chosen}) == len(columns):
+            return [fits[0] for fits in chosen]
+    return None
+
+
 def names_from(columns: list[np.ndarray], table: Any) -> list[str] | None:
     """The same for one table."""
     return _names(columns, np.unique(np.linspace(0, len(columns[0]) - 1, PROBES).astype(int)), table)

@@ -9,6 +9,7 @@ import numpy as np
 
 from .. import drift
 from .columns import Reference
+from .naming import names_exactly
 
 MOST = 60  # columns
 LEAST_ROWS = 8
@@ -20,7 +21,30 @@ class Orders:
 
     def __init__(self) -> None:
         self.known: dict[int, dict[str, Any] | None] = {}
+        self.learnt: dict[int, list[str]] = {}  # by the model's number: the names of the table whose columns an array at fit was, row by row
+        self.apart: dict[int, list[list[str]]] = {}  # by the stream's id: these, and those of the table that it was fed, in another order
         self.spent = 0.0
+
+    def fitted(self, number: int, columns: list[np.ndarray]) -> None:
+        """A model is fitted to an array without names."""
+        names = self._names(columns)
+        if names is not None:
+            self.learnt[number] = names
+
+    def fed(self, stream: Any, columns: list[np.ndarray]) -> None:
+        """It is given another, for the first time."""
+        own = self.learnt.get(stream.model.number)
+        names = self._names(columns) if own is not None and stream.calls == 1 else None
+        if names is not None and own is not None and names != own and sorted(names) == sorted(own):
+            self.apart[id(stream)] = [own, names]
+
+    def _names(self, columns: list[np.ndarray]) -> list[str] | None:
+        if self.spent > MOST_SECONDS:
+            return None
+        began = time.thread_time()
+        names = names_exactly(columns)
+        self.spent += time.thread_time() - began
+        return names
 
     def of(self, references: list[Reference], columns: list[np.ndarray], notable: list[dict[str, Any]]) -> dict[str, Any] | None:
         """None too where too much time went into others."""

@@ -73,6 +73,10 @@ def feature_order(
         if fact.get("named") and own and fed and own != fed and sorted(own) == sorted(fed):
             yield _finding(fact, [a for a, b in zip(own, fed) if a != b], own, fed, "the names of both tables", 1.0, 0.0)
             continue
+        if fact.get("apart"):
+            own, fed = fact["apart"]
+            yield _finding(fact, [a for a, b in zip(own, fed) if a != b], own, fed, "the names of both tables", 1.0, 0.0)
+            continue
         fields = served.fields(fact)
         if own and fields and own != fields and sorted(own) == sorted(fields):
             moved = [a for a, b in zip(own, fields) if a != b]
