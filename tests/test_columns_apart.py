@@ -32,4 +32,4 @@ def test_yes_and_no_columns_that_stand_elsewhere(ordered: str, wrong: bool, tmp_
     (tmp_path / "offer.py").write_text(textwrap.dedent(PROGRAM).format(ordered=ordered))
     diagnosis = watched(tmp_path / "offer.py")
     assert [c["check"] for c in diagnosis["culprits"]] == ["feature-order"] * wrong, told(diagnosis)
-    assert not wrong or diagnosis["culprits"][0]["place"]["line"] == 17, told(diagnosis)
+    assert not wrong or diagnosis["culprits"][0]["place"]["line"] == 16, told(diagnosis)
