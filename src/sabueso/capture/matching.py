@@ -58,7 +58,8 @@ def reduced(recorder: Recorder, before: int, after: int) -> None:
             recorder.fact("join_reduced", {"join": number, "rows": after})
 
 
-def drops(recorder: Recorder, frame: Any, gaps: np.ndarray, asked: list[int], names: list[str], before: int, after: int, whole: bool) -> None:
+def drops(recorder: Recorder, frame: Any, gaps: np.ndarray, asked: list[int], names: list[str], before: int, after: int, whole: bool,
+          **more: Any) -> None:  # fmt: skip
     """Record rows dropped for their gaps: by column how many have one, and how many would stay but for this column."""
     among = gaps[:, asked]
     times = among.sum(axis=1)
@@ -69,7 +70,7 @@ def drops(recorder: Recorder, frame: Any, gaps: np.ndarray, asked: list[int], na
     table, rows = tables.of(recorder).rows(frame, lost)
     most = dict(sorted(by_column.items(), key=lambda t: -t[1]["alone"])[:20])
     told = {"how": "dropna", "before": before, "after": after, "whole": whole, "table": table, "rows": rows, "columns": names[:200], "by_column": most}
-    recorder.fact("rows_dropped", {**told, "selective": differs(frame, lost, list(by_column))})
+    recorder.fact("rows_dropped", {**told, **more, "selective": differs(frame, lost, list(by_column))})
 
 
 def differs(frame: Any, rows: np.ndarray, without: list[str]) -> list[dict[str, Any]]:

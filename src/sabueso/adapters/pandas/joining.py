@@ -12,6 +12,8 @@ from ...capture import matching, parts_judged, stacked, summarise, tables
 from ...capture.around import Patches
 from ...capture.recorder import Recorder, guarded
 
+MOST_CELLS = 20_000_000  # of a table whose keys are looked at
+
 
 def install(recorder: Recorder, patches: Patches) -> None:
     """Watch merges (DataFrame.merge and .join call the same function) and what may reduce their result."""
@@ -73,8 +75,26 @@ def _grouped(recorder: Recorder) -> Any:
     def grouped(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         if args and recorder.wants("inputs"):
             parts_judged.table(recorder, args[0])
+        if args and recorder.wants("rows_dropped") and kwargs.get("dropna", True) and args[0].size <= MOST_CELLS:
+            _left_out(recorder, args[0], args[1] if len(args) > 1 else kwargs.get("by"))
 
     return grouped
+
+
+def _left_out(recorder: Recorder, frame: Any, by: Any) -> None:
+    """Rows whose key is missing are in no group, unless pandas is told to keep them (dropna=False)."""
+    keys, names = by if isinstance(by, list) else [by], [str(c) for c in frame.columns]
+    if not all(isinstance(k, str) and names.count(k) == 1 for k in keys) or not recorder.once("left_out", tuple(keys), len(frame)):
+        return
+    gaps = np.column_stack([frame[k].isna().to_numpy() for k in keys])
+    lost = gaps.any(axis=1)
+    if not 0 < lost.sum() < len(frame):
+        return
+    codes = np.column_stack([np.unique(frame[k].to_numpy()[~lost].astype(str), return_inverse=True)[1] for k in keys])
+    whole = np.zeros((len(frame), len(names)), bool)
+    whole[:, [names.index(k) for k in keys]] = gaps
+    matching.drops(recorder, frame, whole, [names.index(k) for k in keys], names, len(frame), int((~lost).sum()), False,
+                   how="groupby", groups=len(np.unique(codes, axis=0)))  # fmt: skip
 
 
 def _reduced(recorder: Recorder) -> Any:

@@ -21,7 +21,8 @@ def rows_lost(
     What it means
     -------------
     A join finds no partner for rows whose key is only spelt differently (leading zeros, blanks, case, a number stored as text), `dropna()`
-    removes rows for a gap in a column that no model uses, or a reader skips the lines that it can't split.
+    removes rows for a gap in a column that no model uses, `groupby` leaves out those whose key is missing, or a reader skips the lines that
+    it can't split.
 
     Why it is bad
     -------------
@@ -71,7 +72,8 @@ def rows_lost(
     yield from (f for join in table_join or () if join not in empty and not found_later(join, table_join or []) and (f := of_join(join, least)))
     yield from (f for join in table_join or () if (f := kept_elsewhere(join, table_join or [])))
     used = {c for f in table_used or () for c in f["columns"]} | {f["target"] for f in table_used or () if f.get("target")}
-    yield from (f for fact in rows_dropped or () if (f := of_dropna(fact, used, dropped)))
+    yield from (f for fact in rows_dropped or () if fact["how"] == "dropna" and (f := of_dropna(fact, used, dropped)))
+    yield from (f for fact in rows_dropped or () if fact["how"] == "groupby" and (f := of_groups(fact, {t["rows"] for t in table_used or ()})))
     yield from (f for fact in bad_lines or () if (f := of_lines(fact, least)))
 
 
@@ -110,6 +112,22 @@ def of_dropna(fact: Fact, used: set[str], dropped: float) -> Finding | None:
         evidence=[("rows after dropna", fact["after"], fact["before"]), (f"rows lost only for {column}", told["alone"], 0), *differences(fact)],
         remedy=f"Ask only for the columns that are used: dropna(subset={keep}).", edit=("keyword", "dropna", "subset", repr(keep)),
         confidence=0.92, verified="fact",
+    )  # fmt: skip
+
+
+def of_groups(fact: Fact, used: set[int], least: float = 0.05) -> Finding | None:
+    """Rows in no group, since their key is missing, of a table whose groups a model learns from."""
+    lost = fact["before"] - fact["after"]
+    column = max(fact["by_column"], key=lambda c: fact["by_column"][c]["gaps"], default=None)
+    if column is None or fact["groups"] not in used or lost < least * fact["before"] or not fact["selective"]:
+        return None
+    return Finding(
+        says=f"groupby() leaves out {lost} of {fact['before']} rows, whose {column!r} is missing, and a model learns from the {fact['groups']} groups that "
+             f"are left; the lost rows differ from the kept ones in {fact['selective'][0]['column']!r}.",
+        place=fact.place.but(column=column, row=fact["rows"]),
+        evidence=[("rows in a group", fact["after"], fact["before"]), (f"rows without {column}", lost, 0), *differences(fact)],
+        remedy="Keep them as a group of their own: groupby(.., dropna=False), or fill the key.", edit=("keyword", "groupby", "dropna", "False"),
+        confidence=0.93, verified="fact",
     )  # fmt: skip
 
 
