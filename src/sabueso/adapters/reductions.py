@@ -116,7 +116,10 @@ class Reductions:
             site["one_column"] = site.get("one_column") or self.outer.one_column(b, a, output) or self.outer.one_column(a, b, output)
             site["named"] = site["named"] if "named" in site else authorship.mentions(SEEN)
         if a_name == "answer" or flow.outputs.find(a, a) is not None or output.stream is not None:
-            flow.truth(output, b) if a_name == "answer" else output.stream is not None and output.stream.truth.add(output.start, b, a, output.method)
+            if a_name == "answer":
+                flow.truth(output, b)
+            elif output.stream is not None and not output.stream.model.quantile:
+                output.stream.truth.add(output.start, b, a, output.method)
 
     def finish(self) -> None:
         """One fact a line."""

@@ -209,7 +209,7 @@ class Flow:
     def truth(self, output: Output, true: np.ndarray) -> None:
         """What should have been answered, told by a metric."""
         stream = output.stream
-        if stream is not None and len(true) == len(output.values):
+        if stream is not None and len(true) == len(output.values) and not stream.model.quantile:
             column = answered(output.values, true)
             stream.truth.add(output.start, true, column, output.method)
 

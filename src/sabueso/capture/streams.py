@@ -12,7 +12,7 @@ from ..derivation import Derived
 from .clock import Links
 from .columns import Reference, columns
 from .parted import Parted
-from .truths import Truth
+from .truths import Truth, of_quantile
 
 LEAST_SHARED = 1000  # rows
 
@@ -59,6 +59,10 @@ class Model:
     batches: list[list[np.ndarray]] = field(default_factory=list)
     clock: Links = field(default_factory=dict)  # columns that are a part of a time at hand
     parted: Parted = field(default_factory=list)  # columns that alone part its two classes
+    quantile: bool = field(init=False)  # it answers one, and so lies beside the truth on purpose
+
+    def __post_init__(self) -> None:
+        self.quantile = of_quantile(self.ref())  # a search over quantiles keeps no model
 
 
 @dataclass(slots=True)

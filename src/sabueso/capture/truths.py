@@ -19,6 +19,13 @@ FEWEST = 30  # rows on either side of a learnt range
 BINS = 6  # of a column when asked how much of the error it explains
 
 
+def of_quantile(owner: Any) -> bool:
+    """Does a model answer a quantile? It lies beside the truth on purpose, and more so where values spread more."""
+    owner = owner.steps[-1][1] if type(owner).__name__ == "Pipeline" and getattr(owner, "steps", None) else owner
+    told = (getattr(owner, k, None) for k in ("loss", "objective", "criterion"))
+    return type(owner).__name__ == "QuantileRegressor" or any(isinstance(t, str) and ("quantile" in t or "pinball" in t) for t in told)
+
+
 @dataclass(slots=True)
 class Truth:
     """Pairs of truth and answer by their start in the stream; told twice, kept once."""

@@ -160,8 +160,10 @@ def whole_labelled(hooks: Any, fit: Fit) -> tuple[Table, np.ndarray] | None:
         table = known.table
         if known.source is source and known.rows == source.rows and table is not None and not known.makers and label in (table.names or ()):
             j = table.names.index(label)
-            if table.numeric[j] and known.exact and (np.diff(known.ids) >= 0).all():
-                return table, table.take_column(j).floats()[:, 0]
+            values = table.take_column(j).floats()[:, 0] if table.numeric[j] and known.exact and (np.diff(known.ids) >= 0).all() else None
+            at = fit.known.ids - source.base
+            if values is not None and at.min() >= 0 and np.allclose(values[at], fit.y, rtol=1e-5, atol=1e-9):  # a shifted column keeps its name
+                return table, values
     return None
 
 
