@@ -14,7 +14,7 @@ demo: $(VENV)/.demo
 	@cd build/demo && ../../$(BIN)/python -m sabueso run digits.py
 
 test: $(VENV)/.test
-	$(BIN)/python -m pytest -o addopts= -n $(JOBS) tests
+	$(BIN)/python -m pytest -o addopts= -n $(JOBS) --dist worksteal tests
 
 check: $(VENV)/.test
 	$(BIN)/ruff format --check src tests bench
