@@ -113,3 +113,15 @@ def test_rows_given_again_are_kept_once() -> None:
     first, again, other = (copies.of([c for c in v.T]) for v in (x, x.copy(), x + 1))
     assert first[1] and not again[1] and again[0] is first[0] and other[1] and not np.shares_memory(first[0][0], x)
     assert all(np.array_equal(a, b) for a, b in zip(other[0], (x + 1).T, strict=True))
+
+
+def test_rows_met_are_forgotten_with_the_arrays() -> None:
+    """A loop over thousands of small arrays keeps the hashes of the last ones."""
+    lineage, rng = Lineage(), np.random.default_rng(0)
+    for _ in range(800):
+        lineage.spent = 0.0
+        last = rng.normal(size=(50, 3))
+        lineage.known_of(last)
+    met = lineage._met[3]
+    assert met.any(lineage.known_of(last[5:9]).hashes) and met.rows <= 2.1 * 50 * len(lineage.known)  # type: ignore[arg-type, union-attr]
+    assert sum(map(len, met.runs)) <= met.rows and len(met.runs) < 20

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from programs import told, watched
 
-from sabueso.capture import shuffled
+from sabueso.capture import rejoined, shuffled
 from sabueso.capture.shuffled import Passed
 
 PROGRAM = """
@@ -81,3 +81,15 @@ def test_all_labels_of_a_data_set_are_a_row_off(shift: int, tmp_path: Path) -> N
     (tmp_path / "fed.py").write_text(textwrap.dedent(LABELS).format(shift=shift))
     diagnosis = watched(tmp_path / "fed.py")
     assert [c["check"] for c in diagnosis["culprits"]] == ["misaligned-labels"] * shift, told(diagnosis)
+
+
+def test_what_is_foretold_of_a_series_is_no_row_off() -> None:
+    """The next value's class can't be told, and is the class of a column of the next row."""
+    rng = np.random.default_rng(0)
+    series = rng.normal(size=1200)
+    rows = np.column_stack([series[i : len(series) - 6 + i] for i in range(5)])
+    ahead = np.digitize(series[5 : len(series) - 1], [-0.4, 0.4])
+    near = rejoined.neighbours_of(rows)
+    found = rejoined.confirmed(near, ahead, np.roll(ahead, 1))  # type: ignore[arg-type]
+    assert found is not None and rejoined.by_one(rows, np.roll(ahead, 1), found), "by its neighbours alone it would be told"
+    assert rejoined.follow(np.cumsum(rows, axis=0)) and not rejoined.follow(rows[rng.permutation(len(rows))])

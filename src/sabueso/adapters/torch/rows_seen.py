@@ -170,18 +170,13 @@ class RowsSeen:
             for indices in over.indices:
                 seen[indices] = True
             over.rows.judge(over.last, seen)
-            self.in_other_order(over)
-
-    def in_other_order(self, over: Pass) -> None:
-        """Keep the order of a whole pass that was judged, if it is not that of the rows."""
-        drawn, rows = np.concatenate([np.asarray(i).reshape(-1) for i in over.indices] or [np.zeros(0, int)]), over.rows
-        if len(drawn) == rows.known.rows <= MOST_ROWS and (drawn[1:] < drawn[:-1]).any():
-            self.orders.append(Passed(drawn, rows.name, rows.file, rows.line))
+            if (passed := in_other_order(over)) is not None:
+                self.orders.append(passed)
 
     def whole_passes(self) -> list[Passed]:
-        """The last passes, those that have just ended among them, newest first."""
-        self.judged()
-        return list(self.orders)[::-1]
+        """The last whole passes that fed no training and were not in the order of the rows, newest first; what has just ended is among them."""
+        ended = [in_other_order(p) for p in self.passes.values() if p.done() and not (p.fed or p.doubtful or p.last is None)]
+        return [*filter(None, ended[::-1]), *list(self.orders)[::-1]]
 
     def on_evaluation(self, root: Any, inputs: Any, outputs: Any) -> None:
         """Rows of an array that a loader trains from, given to the network as they are once it had learnt."""
@@ -337,6 +332,14 @@ class RowsSeen:
             if dataset is None or any(d is dataset or getattr(d, "dataset", None) is dataset for d in held):
                 continue
             self.recorder.fact("held_out", {"rows": len(dataset), "name": name, "used": False, "of": 0}, stage="evaluate", file="", line=None)
+
+
+def in_other_order(over: Pass) -> Passed | None:
+    """The order of a whole pass, if it is not that of the rows."""
+    drawn, rows = np.concatenate([np.asarray(i).reshape(-1) for i in over.indices] or [np.zeros(0, int)]), over.rows
+    if len(drawn) != rows.known.rows or not (drawn[1:] < drawn[:-1]).any():
+        return None
+    return Passed(drawn, rows.name, rows.file, rows.line)
 
 
 def part(known: Known, positions: np.ndarray) -> Known:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from .known import Known
@@ -12,16 +14,25 @@ SMALL = 20_000  # rows up to which arrays are gathered; larger ones are searched
 class Met:
     """The hashes of all rows met, as sorted runs: those of small arrays are merged as they grow, so that there are few.
 
-    Arrays that were dropped since stay in it, so that "met" may be wrong and "not met" is certain.
+    Arrays that were dropped since stay in it for a while, so that "met" may be wrong and "not met" is certain.
     """
 
     def __init__(self) -> None:
         self.waiting: list[Known] = []
         self.runs: list[np.ndarray] = []
+        self.rows = self.dropped = 0
 
     def add(self, known: Known) -> None:
         """Its rows are met; they are sorted when they are first asked for."""
         self.waiting.append(known)
+        self.rows += known.rows
+
+    def drop(self, gone: Known, left: Iterable[Known]) -> None:
+        """An array is forgotten: once half of the rows are, all is made anew of those that are left."""
+        self.dropped += gone.rows
+        if 2 * self.dropped > self.rows:
+            alive = [k for k in left if k.width == gone.width and k.hashes is not None]
+            self.waiting, self.runs, self.rows, self.dropped = alive, [], sum(k.rows for k in alive), 0
 
     def any(self, hashes: np.ndarray) -> bool:
         """Was any of these rows met?"""

@@ -277,6 +277,7 @@ class Lineage:
         if len(self.known) > MOST_KNOWN:
             at = next((i for i, k in enumerate(self.known) if k.rows != k.source.rows or k.source.kind == "met"), 0)
             gone = self.known.pop(at)
+            self._met[gone.width].drop(gone, self.known)
             self._bytes -= gone.table.nbytes if gone.table is not None else 0
         if len(self._by_id) > 4 * MOST_KNOWN:
             self._by_id = {i: held for i, held in self._by_id.items() if held[0]() is not None}
