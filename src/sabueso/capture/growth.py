@@ -88,9 +88,9 @@ class Growth:
         info, code = cached.cache_info(), getattr(cached.__wrapped__, "__code__", None)
         if code is None or not is_users(code.co_filename) or not info.misses:
             return
-        held = [x for x in gc.get_referents(cached) if type(x) is not dict and x is not cached.__wrapped__]  # its keys and results
-        few = held[:: len(held) // 64 | 1]  # keys and results take turns: an even stride would meet the keys alone
-        each = sum(size_of(x) for x in few) / max(1, len(few)) * len(held) / max(1, info.currsize)
+        held = cached_things(cached, info.maxsize is None)
+        few = held[:: len(held) // 64 | 1]  # keys and results take turns: no even stride
+        each = 2 * sum(size_of(x) for x in few) / max(1, len(few))
         self.caches[name] = {"name": name, "hits": info.hits, "misses": info.misses, "size": info.currsize, "most": info.maxsize,
                              "bytes": int(each * info.currsize), "file": absolute(code), "line": code.co_firstlineno}  # fmt: skip
 
@@ -330,3 +330,12 @@ def memory_limit() -> int | None:
     except (ValueError, OSError):
         pass
     return min(found) if found else None
+
+
+def cached_things(cached: Any, endless: bool) -> list[Any]:
+    """Keys and results of an lru_cache in turn. It refers to both and the type of each link; one without a limit keeps them in a dictionary."""
+    known = gc.get_referents(cached)
+    if endless:
+        store = max((x for x in known if type(x) is dict and x is not vars(cached)), key=len, default={})
+        return [x for _, pair in zip(range(100_000), list(store.items())) for x in pair]
+    return [x for x in known if type(x) not in (dict, type) and x is not cached.__wrapped__]
