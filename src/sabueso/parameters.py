@@ -33,6 +33,8 @@ def nothing_to_train(fact: Fact, parameters: list[Fact]) -> list[Row]:
     held = [r for f in alike for r in f["rows"] if r["optimizer"] is not None]
     if any(r["requires_grad"] or r["stepped"] for r in held) or any(r["changed"] for f in alike for r in f["rows"]):
         return []
+    if len({(f["model"], r["path"]) for f in alike for r in f["rows"] if r["optimizer"] is not None}) < fact["optimizer_count"]:
+        return []  # it holds others that belong to no model: a prompt, a picture
     return [r for r in fact["rows"] if r["optimizer"] is not None] if any(r["reached"] for f in alike for r in f["rows"]) else []
 
 

@@ -13,6 +13,7 @@ import os
 import sys
 import threading
 from collections import deque
+from itertools import islice
 from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
 
@@ -337,5 +338,5 @@ def cached_things(cached: Any, endless: bool) -> list[Any]:
     known = gc.get_referents(cached)
     if endless:
         store = max((x for x in known if type(x) is dict and x is not vars(cached)), key=len, default={})
-        return [x for _, pair in zip(range(100_000), list(store.items())) for x in pair]
+        return [x for pair in list(islice(store.items(), 100_000)) for x in pair]  # at once: the program may write into it
     return [x for x in known if type(x) not in (dict, type) and x is not cached.__wrapped__]

@@ -90,11 +90,14 @@ def _left_out(recorder: Recorder, frame: Any, by: Any) -> None:
     lost = gaps.any(axis=1)
     if not 0 < lost.sum() < len(frame):
         return
-    codes = np.column_stack([np.unique(frame[k].to_numpy()[~lost].astype(str), return_inverse=True)[1] for k in keys])
+    groups = np.zeros(int((~lost).sum()), np.int64)
+    for k in keys:
+        codes, levels = sys.modules["pandas"].factorize(frame[k].to_numpy()[~lost])
+        groups = np.unique(groups * (len(levels) + 1) + codes, return_inverse=True)[1]
     whole = np.zeros((len(frame), len(names)), bool)
     whole[:, [names.index(k) for k in keys]] = gaps
     matching.drops(recorder, frame, whole, [names.index(k) for k in keys], names, len(frame), int((~lost).sum()), False,
-                   how="groupby", groups=len(np.unique(codes, axis=0)))  # fmt: skip
+                   how="groupby", groups=int(groups.max()) + 1)  # fmt: skip
 
 
 def _reduced(recorder: Recorder) -> Any:
